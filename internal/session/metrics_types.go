@@ -20,7 +20,7 @@ type Turn struct {
 	TurnID                 string      `json:"turn_id" doc:"Id of the assistant message, or of the first left-over item of a partial turn"`
 	UserText               *string     `json:"user_text"`
 	AgentText              *string     `json:"agent_text" doc:"null in a partial last turn that got no reply"`
-	AgentFirst             bool        `json:"agent_first" doc:"The agent spoke without a user message before it"`
+	AgentFirst             bool        `json:"agent_first" doc:"The agent spoke and no user message came before it in the whole session: a greeting"`
 	Interrupted            bool        `json:"interrupted"`
 	UserStartedSpeakingAt  *stamp.Time `json:"user_started_speaking_at,omitempty"`
 	UserStoppedSpeakingAt  *stamp.Time `json:"user_stopped_speaking_at,omitempty"`
@@ -94,8 +94,8 @@ type Distribution struct {
 type Voice struct {
 	TTFA                 *Distribution `json:"ttfa,omitempty"`
 	GreetingTTFAMS       *int64        `json:"greeting_ttfa_ms,omitempty" doc:"Start of the call to the agent's first word, when the agent spoke first"`
-	UserSpeechMS         int64         `json:"user_speech_ms"`
-	AgentSpeechMS        int64         `json:"agent_speech_ms"`
+	UserSpeechMS         *int64        `json:"user_speech_ms,omitempty"`
+	AgentSpeechMS        *int64        `json:"agent_speech_ms,omitempty"`
 	TalkRatio            *float64      `json:"talk_ratio,omitempty" doc:"Agent speech over all speech"`
 	LongestMonologueMS   *int64        `json:"longest_monologue_ms,omitempty" doc:"Longest single stretch of agent speech"`
 	LongestMonologueTurn *int          `json:"longest_monologue_turn,omitempty"`
@@ -126,6 +126,17 @@ type Providers struct {
 	STT []string `json:"stt"`
 	LLM []string `json:"llm"`
 	TTS []string `json:"tts"`
+}
+
+// Counts are the aggregates of a session that lists show and filter by.
+type Counts struct {
+	Turns              int // assistant messages; a partial last turn is not counted
+	Interruptions      int // interrupted assistant messages
+	ToolCalls          int
+	P95UserPerceivedMS *int64 // nil when no turn was measured
+	HasSTT             bool
+	HasLLM             bool
+	HasTTS             bool
 }
 
 // TurnFacts are the samples alert rules count, one list entry per measured turn, in milliseconds with up to three
