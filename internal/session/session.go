@@ -42,6 +42,7 @@ type Session struct {
 
 	FirstSignalAt time.Time
 	LastSignalAt  time.Time
+	Signals       Signals
 	Incomplete    []string // reasons, empty when everything expected arrived
 }
 
@@ -216,14 +217,13 @@ type Detail struct {
 	Session     Session
 	Items       []Item
 	Metrics     Metrics
-	RawReport   json.RawMessage
+	ReportDoc   []byte // the stored report document, nil when no report came
 	Events      json.RawMessage
 	Options     json.RawMessage
 	Tags        []Tag
 	Evaluations []Evaluation
 	Outcome     *Outcome
 	Usage       []Usage
-	Signals     Signals
 }
 
 // Signals says when each kind of signal first arrived; zero when it never did.

@@ -1,0 +1,158 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"sidetone/internal/session"
+)
+
+// maxSessionPage is how many rows a page has at most: spec.md "Limits".
+const maxSessionPage = 20
+
+func (s *server) registerSessions(api huma.API) {
+	register(api, huma.Operation{OperationID: "list-sessions", Method: http.MethodGet, Path: "/api/sessions", Tags: []string{"Sessions"},
+		Summary:     "List sessions",
+		Description: "Newest end first; sessions still active come before all. All filters are combined with AND."}, s.listSessions)
+	register(api, huma.Operation{OperationID: "get-session", Method: http.MethodGet, Path: "/api/sessions/{id}", Tags: []string{"Sessions"},
+		Summary: "Everything about one session"}, s.getSession)
+	register(api, huma.Operation{OperationID: "delete-sessions", Method: http.MethodDelete, Path: "/api/sessions", Tags: []string{"Sessions"},
+		Summary: "Delete sessions with their recordings and telemetry"}, s.deleteSessions)
+}
+
+// requestURL gives a handler the URL it was asked under, for the links of a list.
+type requestURL struct{ url url.URL }
+
+func (r *requestURL) Resolve(ctx huma.Context) []error {
+	r.url = ctx.URL()
+	return nil
+}
+
+type listSessionsInput struct {
+	requestURL
+	pageParams
+	AccountID     string `query:"account_id" doc:"Exact; several separated by commas mean any of them"`
+	AgentID       string `query:"agent_id" doc:"Exact; several separated by commas mean any of them"`
+	AgentName     string `query:"agent_name" doc:"Exact; several separated by commas mean any of them"`
+	Transport     string `query:"transport" doc:"Exact; several separated by commas mean any of them"`
+	StartedFrom   string `query:"started_from" doc:"RFC 3339 or YYYY-MM-DD, inclusive"`
+	StartedTo     string `query:"started_to" doc:"RFC 3339 or YYYY-MM-DD, inclusive"`
+	State         string `query:"state" doc:"active or ended"`
+	Outcome       string `query:"outcome" doc:"Exact; several separated by commas mean any of them"`
+	HasRecording  string `query:"has_recording" doc:"true or false"`
+	HasFailedEval string `query:"has_failed_eval" doc:"true: some judge said fail"`
+	MinDurationMS string `query:"min_duration_ms"`
+	MaxDurationMS string `query:"max_duration_ms"`
+	Q             string `query:"q" maxLength:"1000" doc:"Search in the transcript: words, \"quoted phrases\", -excluded"`
+}
+
+func (in *listSessionsInput) filter() (session.Filter, error) {
+	var q queryReader
+	f := session.Filter{
+		AccountIDs: q.list("account_id", in.AccountID), AgentIDs: q.list("agent_id", in.AgentID),
+		AgentNames: q.list("agent_name", in.AgentName), Transports: q.list("transport", in.Transport),
+		Outcomes:    q.list("outcome", strings.ToLower(in.Outcome)),
+		StartedFrom: q.time("started_from", in.StartedFrom, false), StartedTo: q.time("started_to", in.StartedTo, true),
+		State:        q.oneOf("state", in.State, session.StateActive, session.StateEnded),
+		HasRecording: q.bool("has_recording", in.HasRecording), HasFailedEval: q.bool("has_failed_eval", in.HasFailedEval),
+		MinDurationMS: q.int("min_duration_ms", in.MinDurationMS), MaxDurationMS: q.int("max_duration_ms", in.MaxDurationMS),
+		Search: session.ParseQuery(in.Q),
+	}
+	return f, q.err()
+}
+
+func (s *server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[sessionRow], error) {
+	limit, offset, err := in.page(maxSessionPage)
+	if err != nil {
+		return nil, err
+	}
+	f, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	rows, total, err := s.Sessions.List(ctx, f, session.Page{Limit: limit, Offset: offset})
+	if err != nil {
+		return nil, err
+	}
+	views := make([]sessionRow, len(rows))
+	for i := range rows {
+		views[i] = viewRow(&rows[i].Session)
+		views[i].MatchSnippet = orNull(rows[i].MatchSnippet)
+	}
+	return newList(ctx, in.url, limit, offset, total, views), nil
+}
+
+type sessionPath struct {
+	ID string `path:"id" doc:"The session's id" example:"demo-call-44712"`
+}
+
+type sessionOutput struct{ Body sessionDetail }
+
+func (s *server) getSession(ctx context.Context, in *sessionPath) (*sessionOutput, error) {
+	d, err := s.Sessions.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := viewDetail(d)
+	out.envelope = envelopeOf(ctx)
+	return &sessionOutput{Body: out}, nil
+}
+
+type deleteSessionsInput struct {
+	Body struct {
+		SessionIDs []string `json:"session_ids" minItems:"1" maxItems:"200" doc:"Ids of the sessions to delete"`
+	}
+}
+
+type deletedOutput struct {
+	Body struct {
+		envelope
+		Deleted int `json:"deleted" doc:"How many of them there were"`
+	}
+}
+
+func (s *server) deleteSessions(ctx context.Context, in *deleteSessionsInput) (*deletedOutput, error) {
+	n, err := s.Sessions.Delete(ctx, in.Body.SessionIDs)
+	if err != nil {
+		return nil, err
+	}
+	out := &deletedOutput{}
+	out.Body.envelope, out.Body.Deleted = envelopeOf(ctx), n
+	return out, nil
+}
+
+// getRecording streams a recording with ranges, HEAD, ETag and, with ?download=1, as a file to keep.
+func (s *server) getRecording(w http.ResponseWriter, r *http.Request) {
+	ss, f, err := s.Sessions.Recording(r.Context(), r.PathValue("id"))
+	if err != nil {
+		WriteError(w, r, err)
+		return
+	}
+	defer f.Close()
+	h := w.Header()
+	h.Set("Content-Type", "audio/ogg")
+	h.Set("ETag", fmt.Sprintf("%q", ss.Recording.SHA256))
+	h.Set("Cache-Control", "private, no-cache") // revalidated by ETag: a report sent again may bring another recording
+	h.Set("X-Content-Type-Options", "nosniff")
+	if r.URL.Query().Get("download") == "1" {
+		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fileName(ss.ID) + ".ogg"}))
+	}
+	http.ServeContent(w, r, "", ss.CreatedAt, f)
+}
+
+// fileName keeps of an id what every file system takes.
+func fileName(id string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < 0x20 || strings.ContainsRune(`/\:*?"<>|`, r) {
+			return '_'
+		}
+		return r
+	}, id)
+	return strings.TrimLeft(name[:min(len(name), 120)], ".")
+}

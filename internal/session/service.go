@@ -1,0 +1,212 @@
+package session
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"sidetone/internal/errs"
+)
+
+// ReportParser parses a stored report document; package report provides it.
+type ReportParser func(doc []byte) (*Report, error)
+
+// Service is what the program can do with sessions.
+type Service struct {
+	store      Store
+	recordings Recordings
+	parse      ReportParser
+	log        *slog.Logger
+}
+
+// NewService wires the domain to its store, its recordings and the parser of stored reports.
+func NewService(store Store, recordings Recordings, parse ReportParser, log *slog.Logger) *Service {
+	return &Service{store: store, recordings: recordings, parse: parse, log: log}
+}
+
+// Upload is one received session report, ready to be stored.
+type Upload struct {
+	Report *Report
+	Doc    []byte          // what Report was parsed from, in the form the ReportParser reads
+	Audio  StagedRecording // nil when none came
+}
+
+// NewRecording starts writing a recording.
+func (s *Service) NewRecording(ctx context.Context) (StagedRecording, error) {
+	return s.recordings.Create(ctx)
+}
+
+// Ingest stores an upload and returns its session id. When it returns nil the report and its recording are durable.
+// The upload's audio is committed or aborted in every case.
+func (s *Service) Ingest(ctx context.Context, up Upload, now time.Time) (id string, err error) {
+	var rec *Recording
+	if up.Audio != nil {
+		r, err := up.Audio.Commit(ctx)
+		if err != nil {
+			up.Audio.Abort()
+			return "", err
+		}
+		rec = &r
+	}
+	r := up.Report
+	key := Key{Room: r.RoomID, Job: r.JobID}
+	if r.SessionID != "" {
+		key = Key{Room: r.SessionID, Job: r.JobID, Exact: true}
+	}
+	arrived := Signals{Report: now, Audio: timeIf(rec != nil, now), Transcript: timeIf(r.HasTranscript, now),
+		Evaluations: timeIf(len(r.Evaluations) > 0, now), Outcome: timeIf(r.Outcome != nil, now)}
+	p := parts{job: key.Job, report: r, recording: rec, signals: arrived, first: now, last: now, created: now}
+	fresh := p.record()
+	fresh.Docs[DocReport] = up.Doc
+	applied, err := s.store.Apply(ctx, Change{Key: key, Fresh: fresh, Merge: func(prior Prior) (*Record, error) {
+		p, err := s.load(prior)
+		if err != nil {
+			return nil, err
+		}
+		p.report = r
+		if rec != nil {
+			p.recording = rec
+		}
+		p.add(key.Job, arrived, now)
+		out := p.record()
+		out.Docs[DocReport] = up.Doc
+		return out, nil
+	}})
+	if err != nil {
+		// An unavailable database may have committed all the same: then the row needs its recording, so the file stays
+		// and `recordings check` finds it if nothing refers to it.
+		if rec != nil && !errs.Is(err, errs.Unavailable) {
+			s.deleteRecording(ctx, rec.Key)
+		}
+		return "", err
+	}
+	if applied.Dropped != nil {
+		s.deleteRecording(ctx, applied.Dropped.Key)
+	}
+	return applied.ID, nil
+}
+
+// load gathers the stored parts of a session.
+func (s *Service) load(prior Prior) (*parts, error) {
+	old := prior.Session
+	p := &parts{job: prior.JobKey, recording: old.Recording, signals: old.Signals,
+		first: old.FirstSignalAt, last: old.LastSignalAt, created: old.CreatedAt}
+	doc, err := prior.Doc(DocReport)
+	if err != nil {
+		return nil, err
+	}
+	if doc != nil {
+		if p.report, err = s.parse(doc); err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "a stored report cannot be read")
+		}
+	}
+	return p, nil
+}
+
+// add notes that signals arrived.
+func (p *parts) add(job string, arrived Signals, now time.Time) {
+	p.job = firstString(p.job, job)
+	p.signals = p.signals.merge(arrived)
+	p.first, p.last = earlier(p.first, now), later(p.last, now)
+}
+
+// merge keeps the first arrival of each signal.
+func (s Signals) merge(o Signals) Signals {
+	return Signals{
+		Report: earlier(s.Report, o.Report), Transcript: earlier(s.Transcript, o.Transcript), Audio: earlier(s.Audio, o.Audio),
+		Logs: earlier(s.Logs, o.Logs), Traces: earlier(s.Traces, o.Traces), Metrics: earlier(s.Metrics, o.Metrics),
+		Evaluations: earlier(s.Evaluations, o.Evaluations), Outcome: earlier(s.Outcome, o.Outcome),
+	}
+}
+
+// ListRow is one row of a session list.
+type ListRow struct {
+	Session
+	MatchSnippet string // "" unless the list was a search
+}
+
+// List answers one page of sessions, newest end first and active ones before all.
+func (s *Service) List(ctx context.Context, f Filter, page Page) ([]ListRow, int, error) {
+	listed, total, err := s.store.List(ctx, f, page)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows := make([]ListRow, len(listed))
+	for i, l := range listed {
+		rows[i].Session = l.Session
+		if l.Docs == nil {
+			continue
+		}
+		p, err := s.load(Prior{Session: l.Session, Doc: docsOf(l.Docs)})
+		if err != nil {
+			return nil, 0, err
+		}
+		rows[i].MatchSnippet = Snippet(SearchText(p.items()), f.Search)
+	}
+	return rows, total, nil
+}
+
+// Get answers everything about one session.
+func (s *Service) Get(ctx context.Context, id string) (*Detail, error) {
+	st, err := s.store.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.load(Prior{Session: st.Session, JobKey: st.JobKey, Doc: docsOf(st.Docs)})
+	if err != nil {
+		return nil, err
+	}
+	a := p.assemble()
+	a.session.ID = st.Session.ID
+	d := &Detail{Session: a.session, Items: a.items, Metrics: a.metrics, Tags: a.tags,
+		Evaluations: a.evaluations, Outcome: a.outcome, Usage: a.usage}
+	if p.report != nil {
+		d.Events, d.Options = p.report.Events, p.report.Options
+		d.ReportDoc = st.Docs[DocReport]
+	}
+	return d, nil
+}
+
+// Recording opens the recording of a session.
+func (s *Service) Recording(ctx context.Context, id string) (Session, io.ReadSeekCloser, error) {
+	st, err := s.store.Get(ctx, id)
+	if err != nil {
+		return Session{}, nil, err
+	}
+	if st.Session.Recording == nil {
+		return Session{}, nil, errs.New(errs.NotFound, "this session has no recording")
+	}
+	f, err := s.recordings.Open(ctx, st.Session.Recording.Key)
+	return st.Session, f, err
+}
+
+// Delete removes sessions with their recordings and returns how many there were.
+func (s *Service) Delete(ctx context.Context, ids []string) (int, error) {
+	n, recs, err := s.store.Delete(ctx, ids)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range recs {
+		s.deleteRecording(ctx, r.Key)
+	}
+	return n, nil
+}
+
+// deleteRecording removes a file that no row refers to any more. A failure costs disk space, not correctness.
+func (s *Service) deleteRecording(ctx context.Context, key string) {
+	if err := s.recordings.Delete(context.WithoutCancel(ctx), key); err != nil {
+		s.log.Warn("an unused recording could not be deleted", "key", key, "error", err)
+	}
+}
+
+func docsOf(docs map[DocKind][]byte) func(DocKind) ([]byte, error) {
+	return func(k DocKind) ([]byte, error) { return docs[k], nil }
+}
+
+func timeIf(ok bool, t time.Time) time.Time {
+	if ok {
+		return t
+	}
+	return time.Time{}
+}

@@ -1,0 +1,158 @@
+package sqlstore
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"sidetone/internal/session"
+	"sidetone/internal/stamp"
+)
+
+// maxDocument bounds what one stored document may unpack to, in bytes: far above every ingest cap.
+const maxDocument = 1 << 30
+
+// The coders are safe for concurrent use through EncodeAll and DecodeAll.
+var (
+	docEncoder = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(4),
+		zstd.WithEncoderCRC(true), zstd.WithWindowSize(1<<20)))
+	docDecoder = must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxDocument)))
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err) // constant options: cannot happen
+	}
+	return v
+}
+
+func compress(doc []byte) []byte { return docEncoder.EncodeAll(doc, make([]byte, 0, len(doc)/6+64)) }
+
+func decompress(data []byte) ([]byte, error) {
+	doc, err := docDecoder.DecodeAll(data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("a stored document is damaged: %w", err)
+	}
+	return doc, nil
+}
+
+// packSamples writes milliseconds with up to three decimals as a JSON array, "" for none: readable for both engines
+// and for people.
+func packSamples(ms []float64) string {
+	if len(ms) == 0 {
+		return ""
+	}
+	b := make([]byte, 0, len(ms)*8)
+	b = append(b, '[')
+	for i, v := range ms {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendFloat(b, roundMicro(v), 'f', -1, 64)
+	}
+	return string(append(b, ']'))
+}
+
+func roundMicro(ms float64) float64 { return float64(int64(ms*1000+0.5)) / 1000 }
+
+// unpackSamples reads what packSamples wrote. It is on the path of every alert tick, so it does not use a JSON decoder.
+func unpackSamples(s string) ([]float64, error) {
+	if s == "" {
+		return nil, nil
+	}
+	out := make([]float64, 0, 1+len(s)/6)
+	start := 1
+	for i := 1; i < len(s); i++ {
+		if c := s[i]; c == ',' || c == ']' {
+			v, err := strconv.ParseFloat(s[start:i], 64)
+			if err != nil {
+				return nil, fmt.Errorf("stored samples are damaged: %w", err)
+			}
+			out = append(out, v)
+			start = i + 1
+		}
+	}
+	return out, nil
+}
+
+// A packed verdict is [judge, verdict, arrival in µs].
+type packedVerdict struct {
+	session.Verdict
+}
+
+func (v packedVerdict) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{v.Judge, v.Verdict.Verdict, stamp.Micros(v.At)})
+}
+
+func (v *packedVerdict) UnmarshalJSON(b []byte) error {
+	var raw [3]json.RawMessage
+	var us int64
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	for i, dst := range []any{&v.Judge, &v.Verdict.Verdict, &us} {
+		if err := json.Unmarshal(raw[i], dst); err != nil {
+			return err
+		}
+	}
+	v.At = stamp.FromMicros(us)
+	return nil
+}
+
+func packVerdicts(vs []session.Verdict) (string, error) {
+	if len(vs) == 0 {
+		return "", nil
+	}
+	packed := make([]packedVerdict, len(vs))
+	for i, v := range vs {
+		packed[i] = packedVerdict{v}
+	}
+	b, err := json.Marshal(packed)
+	return string(b), err
+}
+
+// storedSignals is session.Signals as stored: microseconds, absent when the signal never came.
+type storedSignals struct {
+	Report      int64 `json:"report,omitempty"`
+	Transcript  int64 `json:"transcript,omitempty"`
+	Audio       int64 `json:"audio,omitempty"`
+	Logs        int64 `json:"logs,omitempty"`
+	Traces      int64 `json:"traces,omitempty"`
+	Metrics     int64 `json:"metrics,omitempty"`
+	Evaluations int64 `json:"evaluations,omitempty"`
+	Outcome     int64 `json:"outcome,omitempty"`
+}
+
+func packSignals(s session.Signals) (string, error) {
+	b, err := json.Marshal(storedSignals{micros(s.Report), micros(s.Transcript), micros(s.Audio), micros(s.Logs),
+		micros(s.Traces), micros(s.Metrics), micros(s.Evaluations), micros(s.Outcome)})
+	return string(b), err
+}
+
+func unpackSignals(text string) (session.Signals, error) {
+	var s storedSignals
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return session.Signals{}, fmt.Errorf("stored signals are damaged: %w", err)
+	}
+	return session.Signals{Report: fromMicros(s.Report), Transcript: fromMicros(s.Transcript), Audio: fromMicros(s.Audio),
+		Logs: fromMicros(s.Logs), Traces: fromMicros(s.Traces), Metrics: fromMicros(s.Metrics),
+		Evaluations: fromMicros(s.Evaluations), Outcome: fromMicros(s.Outcome)}, nil
+}
+
+// micros stores a time, 0 for an unknown one.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return stamp.Micros(t)
+}
+
+func fromMicros(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return stamp.FromMicros(us)
+}

@@ -1,0 +1,226 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
+
+	"sidetone/internal/session"
+)
+
+//go:embed migrations
+var migrationFiles embed.FS
+
+// dialect is everything in which the two engines differ. Nothing outside this file asks which engine it runs on.
+type dialect struct {
+	name       string
+	migrations string // folder of its migrations
+
+	// lockMigrations is run on the migrating connection before it reads what is applied; unlockMigrations after.
+	lockMigrations, unlockMigrations string
+
+	// lockKeys takes locks on $1, an array of int64 in ascending order, until the transaction ends. Empty where a
+	// transaction has the whole database to itself.
+	lockKeys string
+
+	// rowsPerInsert is how many rows one INSERT carries: round trips cost on PostgreSQL, binding costs on SQLite.
+	rowsPerInsert int
+
+	// keepStatements is set where the driver would compile the same text again for every use.
+	keepStatements bool
+
+	// changeMark is the mark that this transaction puts on the rows it changes. changeHorizon, read before rows, is the
+	// mark from which a later reader must read again to see every change it has not seen: on PostgreSQL transactions
+	// commit out of order, so that is the oldest one still running.
+	changeMark, changeHorizon string
+
+	// version is a text that stays the same only while nothing at all was committed. It must be asked on the
+	// connection that counts.
+	version string
+
+	// searchWords turns tokens into what the words column of session_search takes, written as wordsParam.
+	searchWords  func(tokens []string) string
+	wordsParam   string
+	searchKey    string // the column of session_search that is a session's num
+	searchDelete string // deletes the entry of session $1
+	// searchMatch gives the condition on session_search for the positive or negative phrases, as one argument for $n.
+	searchMatch func(must []session.Phrase, not []session.Phrase) string
+	matchOp     string // "words MATCH %s"
+
+	transient func(error) bool // the database is away, overloaded or refused for now
+	conflict  func(error) bool // two transactions met: trying again helps
+}
+
+var sqliteDialect = dialect{
+	name:          "sqlite",
+	migrations:    "migrations/sqlite",
+	rowsPerInsert: 1,
+
+	keepStatements: true,
+	changeMark: `SELECT max(coalesce((SELECT max(change) FROM sessions), 0),
+		coalesce((SELECT max(change) FROM session_deletions), 0)) + 1`,
+	changeHorizon: `SELECT max(coalesce((SELECT max(change) FROM sessions), 0),
+		coalesce((SELECT max(change) FROM session_deletions), 0)) + 1`,
+	version:      `SELECT data_version FROM pragma_data_version`,
+	searchWords:  func(tokens []string) string { return strings.Join(tokens, " ") },
+	wordsParam:   "%s",
+	searchKey:    "rowid",
+	searchDelete: `DELETE FROM session_search WHERE rowid = $1`,
+	searchMatch:  fts5Query,
+	matchOp:      "words MATCH %s",
+	transient:    sqliteTransient,
+	conflict:     func(error) bool { return false },
+}
+
+var postgresDialect = dialect{
+	name:             "postgres",
+	migrations:       "migrations/postgres",
+	lockMigrations:   `SELECT pg_advisory_lock(7236452901)`,
+	unlockMigrations: `SELECT pg_advisory_unlock(7236452901)`,
+	lockKeys:         `SELECT count(*) FROM (SELECT pg_advisory_xact_lock(k) FROM unnest($1::bigint[]) WITH ORDINALITY AS u (k, n) ORDER BY n) AS locked`,
+	rowsPerInsert:    64,
+	changeMark:       `SELECT pg_current_xact_id()::text::bigint`,
+	changeHorizon:    `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
+	version:          `SELECT pg_current_snapshot()::text`,
+	searchWords:      tsvectorLiteral,
+	wordsParam:       "%s::text::tsvector",
+	searchKey:        "num",
+	searchDelete:     `DELETE FROM session_search WHERE num = $1`,
+	searchMatch:      tsqueryLiteral,
+	matchOp:          "words @@ %s::text::tsquery",
+	transient:        postgresTransient,
+	conflict: func(err error) bool {
+		var pg *pgconn.PgError
+		return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+	},
+}
+
+func sqliteTransient(err error) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return commonTransient(err)
+	}
+	switch e.Code() & 0xff { // the low byte is the primary result code
+	case sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED, sqlitelib.SQLITE_IOERR, sqlitelib.SQLITE_FULL,
+		sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_READONLY, sqlitelib.SQLITE_NOMEM, sqlitelib.SQLITE_INTERRUPT:
+		return true
+	}
+	return false
+}
+
+func postgresTransient(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code[:2] {
+		case "08", "53", "57", "58", "40", "25", "28": // connection, resources, operator, system, rollback, read-only, login
+			return true
+		}
+		return pg.Code == "55P03" || pg.Code == "3D000"
+	}
+	var ce *pgconn.ConnectError
+	return errors.As(err, &ce) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) || commonTransient(err)
+}
+
+func commonTransient(err error) bool {
+	var ne net.Error
+	return errors.Is(err, sql.ErrConnDone) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &ne) ||
+		strings.Contains(err.Error(), "bad connection") || strings.Contains(err.Error(), "conn closed")
+}
+
+// fts5Query writes phrases in the query language of SQLite's FTS5. Tokens hold letters and digits only, so quoting
+// them is enough.
+func fts5Query(must, not []session.Phrase) string {
+	var b strings.Builder
+	list := func(ps []session.Phrase, op string) {
+		for i, p := range ps {
+			if i > 0 {
+				b.WriteString(op)
+			}
+			b.WriteByte('"')
+			b.WriteString(strings.Join(p.Tokens, " "))
+			b.WriteByte('"')
+			if p.Prefix {
+				b.WriteByte('*')
+			}
+		}
+	}
+	if len(must) > 0 {
+		b.WriteByte('(')
+		list(must, " AND ")
+		b.WriteByte(')')
+		if len(not) > 0 {
+			b.WriteString(" NOT (")
+			list(not, " OR ")
+			b.WriteByte(')')
+		}
+		return b.String()
+	}
+	list(not, " OR ")
+	return b.String()
+}
+
+// tsqueryLiteral writes phrases as a PostgreSQL tsquery.
+func tsqueryLiteral(must, not []session.Phrase) string {
+	phrase := func(p session.Phrase) string {
+		words := make([]string, len(p.Tokens))
+		for i, t := range p.Tokens {
+			words[i] = "'" + t + "'"
+		}
+		if p.Prefix {
+			words[len(words)-1] += ":*"
+		}
+		return "(" + strings.Join(words, " <-> ") + ")"
+	}
+	var terms []string
+	for _, p := range must {
+		terms = append(terms, phrase(p))
+	}
+	for _, p := range not {
+		if len(must) == 0 {
+			terms = append(terms, phrase(p))
+		} else {
+			terms = append(terms, "!"+phrase(p))
+		}
+	}
+	if len(must) == 0 {
+		return strings.Join(terms, " | ")
+	}
+	return strings.Join(terms, " & ")
+}
+
+// tsvectorLiteral writes tokens with their positions. PostgreSQL keeps 256 positions a word and counts to 16383.
+func tsvectorLiteral(tokens []string) string {
+	positions := make(map[string][]byte, len(tokens))
+	order := make([]string, 0, len(tokens))
+	for i, t := range tokens {
+		p, seen := positions[t]
+		if !seen {
+			order = append(order, t)
+		} else {
+			p = append(p, ',')
+		}
+		positions[t] = strconv.AppendInt(p, int64(i+1), 10)
+	}
+	var b strings.Builder
+	b.Grow(len(tokens) * 10)
+	for i, t := range order {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteByte('\'')
+		b.WriteString(t)
+		b.WriteString("':")
+		b.Write(positions[t])
+	}
+	return b.String()
+}
