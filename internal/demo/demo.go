@@ -128,7 +128,18 @@ func (p *plan) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.summary(len(recorded), len(slots))
+	sum := sent{recorded: len(recorded), calls: len(slots)}
+	if !p.noTelemetry {
+		if sum.traced, sum.spans, err = p.sendTelemetry(ctx, recorded, slots); err != nil {
+			return err
+		}
+	}
+	if !p.noEvals {
+		if sum.evals, err = p.sendEvals(ctx); err != nil {
+			return err
+		}
+	}
+	p.summary(sum)
 	return nil
 }
 
@@ -156,8 +167,12 @@ func (p *plan) forget(ctx context.Context) error {
 	for _, c := range p.recorded() {
 		ids = append(ids, c.SessionID)
 	}
-	err := p.client.send(ctx, http.MethodDelete, "/api/sessions", map[string]string{"Content-Type": "application/json"},
-		mustJSON(map[string]any{"session_ids": ids}))
+	return p.tryDelete(ctx, "/api/sessions", "session_ids", ids)
+}
+
+// tryDelete deletes records by id; only errors that would stop everything else too are returned.
+func (p *plan) tryDelete(ctx context.Context, path, key string, ids []string) error {
+	err := p.client.send(ctx, http.MethodDelete, path, map[string]string{"Content-Type": "application/json"}, mustJSON(map[string]any{key: ids}))
 	if k := errs.KindOf(err); err != nil && (k == errs.Unauthorized || k == errs.Unavailable || ctx.Err() != nil) {
 		return err
 	}
@@ -209,8 +224,18 @@ func (p *plan) each(ctx context.Context, label string, n int, f func(i int) erro
 	return first
 }
 
-func (p *plan) summary(recorded, calls int) {
-	fmt.Fprintf(p.out, "\nDone: %s with audio, %s.\n", plural(recorded, "call"), plural(calls, "synthetic call"))
+// sent counts what arrived.
+type sent struct{ recorded, calls, traced, spans, evals int }
+
+func (p *plan) summary(s sent) {
+	fmt.Fprintf(p.out, "\nDone: %s with audio, %s", plural(s.recorded, "call"), plural(s.calls, "synthetic call"))
+	if s.traced > 0 {
+		fmt.Fprintf(p.out, ", %s and the logs of %s (2 of them still going on)", plural(s.spans, "span"), plural(s.traced, "call"))
+	}
+	if s.evals > 0 {
+		fmt.Fprintf(p.out, ", %s", plural(s.evals, "eval run"))
+	}
+	fmt.Fprintln(p.out, ".")
 	for _, n := range p.notes {
 		fmt.Fprintf(p.out, "Note: %s\n", n)
 	}
@@ -219,6 +244,7 @@ Look at it:
   %[1]s/                                 the dashboard
   %[1]s/sessions/%[2]s          the demo call: a slow fifth reply, an interrupted third
   curl '%[1]s/api/sessions/%[2]s'
+  curl '%[1]s/api/evals?limit=5'
   curl '%[1]s/api/sessions?agent_id=%[3]s'   its LLM was slow from 13:20 to 14:50 UTC
 `, p.url, demoSessionID, incidentAgent)
 }

@@ -273,7 +273,7 @@ func (t *talk) judge(r *rand.Rand, s scenario, hungUp bool) {
 }
 
 // sortedKeys are m's keys in order, for output that does not change from run to run.
-func sortedKeys(m map[string]string) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
