@@ -137,9 +137,9 @@ func (p *parser) topLevel() {
 		case "usage":
 			p.usage()
 		case "job_id", "jobId":
-			r.BodyJobID = p.str()
+			r.BodyJobID = clip(p.str(), maxID)
 		case "room", "room_name", "roomName":
-			if name := p.str(); r.RoomName == "" {
+			if name := clip(p.str(), maxID); r.RoomName == "" {
 				r.RoomName = name
 			}
 		case "timestamp":
@@ -151,7 +151,7 @@ func (p *parser) topLevel() {
 				r.AudioStart = t
 			}
 		case "sdk_version", "sdkVersion":
-			r.SDKVersion = p.str()
+			r.SDKVersion = clip(p.str(), maxID)
 		case "account_id", "accountId", "agent_id", "agentId", "agent_name", "agentName", "transport":
 			p.who.set(key, p.text())
 		default:
@@ -183,13 +183,13 @@ func (p *parser) chatHistory() bool {
 
 // items reads the list of items. Elements that are not objects are no items and are dropped.
 func (p *parser) items() {
-	if p.peek() != '[' {
+	if !p.enter('[') {
 		p.skip()
 		return
 	}
 	p.report.HasTranscript = true
 	items := make([]session.Item, 0, 32)
-	for p.enter('['); p.more(']'); {
+	for p.more(']') {
 		if p.peek() != '{' {
 			p.skip()
 			continue
@@ -221,12 +221,11 @@ func (p *parser) valueOf(open byte) json.RawMessage {
 
 // list calls read for each object of an array, and text, if there is one, for each string.
 func (p *parser) list(what string, read func(), text func(string)) {
-	if p.peek() != '[' {
+	if !p.enter('[') {
 		p.skip()
 		return
 	}
-	n := 0
-	for p.enter('['); p.more(']'); n++ {
+	for n := 0; p.more(']'); n++ {
 		switch c := p.peek(); {
 		case n == maxLabels:
 			p.overflow(what)

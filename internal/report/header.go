@@ -2,7 +2,9 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -124,7 +126,7 @@ func parseHeaderJSON(data []byte, h *Header, tags *Identity) error {
 			case "job_id", "jobId":
 				h.JobID = id(key)
 			case "room_name", "roomName", "room":
-				h.RoomName = s.str()
+				h.RoomName = clip(s.str(), maxID)
 			case "start_time", "startTime":
 				h.CallStart = s.time()
 				h.AudioStart = h.CallStart
@@ -190,6 +192,7 @@ func parseHeaderProto(data []byte, h *Header, tags *Identity) error {
 			h.RoomID, err = protoText("room_id", val)
 		case num == fieldRoomName:
 			h.RoomName, err = protoText("room_name", val)
+			h.RoomName = clip(h.RoomName, maxID)
 		case num == fieldJobID:
 			h.JobID, err = protoText("job_id", val)
 		case num == fieldStartTime:
@@ -207,7 +210,7 @@ func fields(data []byte, f func(num protowire.Number, val []byte, n uint64) erro
 	for len(data) > 0 {
 		num, typ, n := protowire.ConsumeTag(data)
 		if n < 0 {
-			return protowire.ParseError(n)
+			return wireError(n)
 		}
 		data = data[n:]
 		var err error
@@ -226,7 +229,7 @@ func fields(data []byte, f func(num protowire.Number, val []byte, n uint64) erro
 			n = protowire.ConsumeFieldValue(num, typ, data)
 		}
 		if n < 0 {
-			return fmt.Errorf("field %d: %w", num, protowire.ParseError(n))
+			return fmt.Errorf("field %d: %w", num, wireError(n))
 		}
 		if err != nil {
 			return err
@@ -234,6 +237,14 @@ func fields(data []byte, f func(num protowire.Number, val []byte, n uint64) erro
 		data = data[n:]
 	}
 	return nil
+}
+
+// wireError says what a negative length of protowire means; its own texts differ from build to build on purpose.
+func wireError(n int) error {
+	if protowire.ParseError(n) == io.ErrUnexpectedEOF {
+		return errors.New("it ends early")
+	}
+	return errors.New("it is malformed")
 }
 
 func protoText(name string, val []byte) (string, error) {

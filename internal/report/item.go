@@ -8,8 +8,21 @@ import (
 	"sidetone/internal/session"
 )
 
-// item reads the object at the position into it. The caller has checked that it is one.
+// item reads the object at the position into it. The caller has checked that it is one. An item that names no type is
+// read as unwrapItem completes it.
 func (p *parser) item(it *session.Item) {
+	p.itemFields(it)
+	if it.Type != "" || p.err != nil {
+		return
+	}
+	if raw, changed := unwrapItem(it.Raw); changed {
+		*it = session.Item{}
+		completed := parser{scanner: scanner{b: raw}}
+		completed.itemFields(it)
+	}
+}
+
+func (p *parser) itemFields(it *session.Item) {
 	p.peek()
 	start := p.i
 	for p.enter('{'); p.more('}'); {
@@ -160,11 +173,11 @@ func markLen(s string) int {
 // metrics reads the measurements of a message. Values of the wrong type, and negative ones, which some SDK versions
 // write for "not measured", are taken as not measured.
 func (p *parser) metrics(m *session.ItemMetrics) {
-	if p.peek() != '{' {
+	if !p.enter('{') {
 		p.skip()
 		return
 	}
-	for p.enter('{'); p.more('}'); {
+	for p.more('}') {
 		switch string(p.key()) {
 		case "started_speaking_at", "startedSpeakingAt":
 			m.StartedSpeakingAt = p.time()
@@ -205,11 +218,11 @@ func (p *parser) metrics(m *session.ItemMetrics) {
 }
 
 func (p *parser) model() (m session.Model) {
-	if p.peek() != '{' {
+	if !p.enter('{') {
 		p.skip()
 		return m
 	}
-	for p.enter('{'); p.more('}'); {
+	for p.more('}') {
 		switch string(p.key()) {
 		case "model_name", "modelName":
 			m.Name = p.word()
@@ -224,31 +237,33 @@ func (p *parser) model() (m session.Model) {
 
 // ParseItem reads one chat item on its own: an element of a chat history, or the proto-JSON form that the SDKs put
 // into log records, with or without its one-key wrapper ({"message": {...}}). In that form a role is an upper-case
-// enum name, absent for the developer, content is a list of {text} objects and times are RFC 3339. What is not a JSON
-// object is an Invalid or InvalidJSON error.
+// enum name, absent for the developer, content is a list of {text} objects and times are RFC 3339. Item.Raw is without
+// the wrapper. What is not a JSON object is an Invalid or InvalidJSON error.
 func ParseItem(raw []byte) (session.Item, error) {
-	raw, err := unwrapItem(clean(raw))
-	if err != nil {
-		return session.Item{}, err
-	}
-	p := parser{scanner: scanner{b: raw}}
+	p := parser{scanner: scanner{b: clean(raw)}}
 	var it session.Item
-	p.item(&it)
+	if p.peek() == '{' {
+		p.item(&it)
+	} else if p.skip(); p.err == nil {
+		return it, invalidPart(errs.Invalid, "item", "must be a JSON object")
+	}
+	if p.end(); p.err != nil {
+		return session.Item{}, invalidPart(errs.InvalidJSON, "item", "not valid JSON: %v", p.err)
+	}
 	return it, nil
 }
 
-// unwrapItem checks an item and gives it as it would stand in a chat history: without the one-key wrapper, and with
-// the type and the role that proto-JSON leaves out.
-func unwrapItem(raw []byte) ([]byte, error) {
-	o, err := outlineOf(raw)
-	if err != nil {
-		return nil, err
-	}
+// unwrapItem gives a checked item as it would stand in a chat history: without the one-key wrapper, and with the type
+// and the role that proto-JSON leaves out. It reports whether that changed anything.
+func unwrapItem(raw []byte) (item []byte, changed bool) {
+	o := outlineOf(raw)
 	if o.keys == 1 && o.inner != nil {
-		raw, o = o.inner, o.within()
+		kind := o.wrapper
+		raw, o, changed = o.inner, outlineOf(o.inner), true
+		o.kind = kind
 	}
 	if o.typed || o.kind == "" {
-		return raw, nil
+		return raw, changed
 	}
 	s := scanner{b: raw}
 	s.enter('{')
@@ -260,52 +275,34 @@ func unwrapItem(raw []byte) ([]byte, error) {
 	if s.more('}') {
 		out = append(out, ',')
 	}
-	return append(out, rest...), nil
+	return append(out, rest...), true
 }
 
 // outline is what unwrapItem needs to know of an item.
 type outline struct {
 	keys        int
-	typed, role bool
-	kind        string // as the wrapper says, else as its keys tell
-	inner       []byte // the value of a key that names an item type
+	typed, role bool   // whether it has these keys
+	kind        string // as one of its keys tells
+	wrapper     string // a key that names an item type and holds an object
+	inner       []byte // that object
 }
 
-func (o outline) within() outline {
-	in, _ := outlineOf(o.inner) // it was checked as a part of its wrapper
-	in.kind = o.kind
-	return in
-}
-
-func outlineOf(raw []byte) (o outline, err error) {
+func outlineOf(raw []byte) (o outline) {
 	s := scanner{b: raw}
-	if !s.enter('{') {
-		if s.skip(); s.err == nil {
-			return o, invalidPart(errs.Invalid, "item", "must be a JSON object")
+	for s.enter('{'); s.more('}'); o.keys++ {
+		key := string(s.key())
+		o.typed = o.typed || key == "type"
+		o.role = o.role || key == "role"
+		switch kind := kindOfKey[key]; {
+		case kind != "" && kind == key && s.peek() == '{':
+			o.wrapper, o.inner = kind, s.value()
+			continue
+		case kind != key && o.kind == "":
+			o.kind = kind
 		}
-	} else {
-		for s.more('}') {
-			key := string(s.key())
-			o.keys++
-			o.role = o.role || key == "role"
-			switch kind := kindOfKey[key]; {
-			case key == "type":
-				o.typed = s.str() != ""
-			case kind == key && s.peek() == '{':
-				o.kind, o.inner = kind, s.value()
-			case kind != "" && kind != key && o.kind == "":
-				o.kind = kind
-				s.skip()
-			default:
-				s.skip()
-			}
-		}
+		s.skip()
 	}
-	s.end()
-	if s.err == nil {
-		return o, nil
-	}
-	return o, invalidPart(errs.InvalidJSON, "item", "not valid JSON: %v", s.err)
+	return o
 }
 
 // kindOfKey maps the keys of wrappers to themselves, and the keys that only one type of item has to that type.

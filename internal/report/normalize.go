@@ -1,24 +1,20 @@
 package report
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
 // NormalizeItem gives an item as the API shows it: compact, with snake_case keys except inside extra, arguments and
 // output (those belong to the developer), args called arguments, and created_at, started_speaking_at and
 // stopped_speaking_at in epoch seconds whatever unit or text they came in. The proto-JSON form of log records is
 // brought to the form of chat histories. Keys it does not know are kept. What is not a JSON object gives null.
 func NormalizeItem(raw json.RawMessage) json.RawMessage {
-	b, err := unwrapItem(clean(raw))
-	if err != nil {
+	s := scanner{b: clean(raw)}
+	isObject := s.peek() == '{'
+	s.skip()
+	if s.end(); s.err != nil || !isObject {
 		return json.RawMessage("null")
 	}
-	s := scanner{b: b}
-	out := appendSnake(make([]byte, 0, len(b)+16), &s)
-	if s.err != nil {
-		return json.RawMessage("null")
-	}
-	return out
+	item, _ := unwrapItem(s.b)
+	return appendSnake(make([]byte, 0, len(item)+16), &scanner{b: item})
 }
 
 // appendSnake reads the next value from s and writes it to out as NormalizeItem says.

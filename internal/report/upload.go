@@ -6,6 +6,7 @@
 package report
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"mime"
@@ -83,12 +84,12 @@ func (u *Upload) take(part *multipart.Part, src *source, limit int64, audio func
 	switch name {
 	case partHeader:
 		if err = twice(u.Header != nil); err == nil {
-			u.Header, err = readPart(part, src, name, limit)
+			u.Header, err = readPart(part, src, name, 1<<10, limit)
 			u.HeaderProto = isProto(part, u.Header)
 		}
 	case partChat:
 		if err = twice(u.HasChatHistory); err == nil {
-			u.ChatHistory, err = readPart(part, src, name, limit)
+			u.ChatHistory, err = readPart(part, src, name, 48<<10, limit)
 			u.HasChatHistory = err == nil
 		}
 	case partAudio:
@@ -121,14 +122,14 @@ func (u *Upload) takeAudio(r *partReader, audio func(io.Reader) error) error {
 	return err
 }
 
-// readPart reads a part of at most limit bytes into memory.
-func readPart(part *multipart.Part, src *source, name string, limit int64) ([]byte, error) {
-	const usual = 64 << 10 // what a Content-Length is trusted with before the bytes are there
-	size := int64(4 << 10)
+// readPart reads a part of at most limit bytes into memory. Its room is the part's Content-Length, which is trusted up
+// to a point, else usual.
+func readPart(part *multipart.Part, src *source, name string, usual, limit int64) ([]byte, error) {
+	const trusted = 256 << 10
 	if n, err := strconv.ParseInt(part.Header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
-		size = n + 1 // the last byte of room lets the end be seen without growing
+		usual = min(n, trusted) + 1 // with a byte to spare the end is seen without growing
 	}
-	buf := make([]byte, 0, min(size, limit+1, usual))
+	buf := make([]byte, 0, min(usual, limit+1))
 	r := partReader{part: part, src: src, name: name}
 	for {
 		if int64(len(buf)) > limit {
@@ -163,7 +164,8 @@ func isProto(part *multipart.Part, data []byte) bool {
 	case ".json":
 		return false
 	}
-	return (&scanner{b: data}).peek() != '{'
+	s := scanner{b: bytes.TrimPrefix(data, bom)}
+	return len(data) > 0 && s.peek() != '{'
 }
 
 // partReader reads a part and names it in errors. It fills the buffer as far as it can: the multipart package gives at
@@ -238,14 +240,14 @@ func (s *source) Read(p []byte) (int, error) {
 func (s *source) explain(err error, where string) error {
 	var tooLarge *http.MaxBytesError
 	switch {
-	case s.err == errPartHeader:
-		return s.err
-	case errs.Is(s.err, errs.TooLarge):
+	case s.err == errPartHeader, errs.Is(s.err, errs.TooLarge):
 		return s.err
 	case errors.As(s.err, &tooLarge):
 		return errs.Wrap(errs.TooLarge, s.err, "the body may have at most %d bytes", tooLarge.Limit)
-	case s.err == nil:
-		return errs.Wrap(errs.Invalid, err, "the multipart body is malformed %s", where)
+	case s.err != nil && s.err != io.EOF:
+		return errs.Wrap(errs.Invalid, s.err, "the multipart body broke off %s", where)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errs.Wrap(errs.Invalid, err, "the multipart body ended %s, without its closing boundary", where)
 	}
-	return errs.Wrap(errs.Invalid, err, "the multipart body ended %s", where)
+	return errs.Wrap(errs.Invalid, err, "the multipart body is malformed %s", where)
 }
