@@ -51,7 +51,7 @@ func Run(ctx context.Context, args []string, stdout io.Writer) error {
 func parseArgs(args []string, getenv func(string) string, out io.Writer) (settings, error) {
 	var s settings
 	fs := flag.NewFlagSet("sidetone demo", flag.ContinueOnError)
-	fs.SetOutput(out)
+	fs.SetOutput(io.Discard) // the caller shows the error; only -h prints
 	fs.StringVar(&s.url, "url", "http://localhost:9090", "base URL of the server")
 	fs.StringVar(&s.creds.user, "user", getenv("AGENT_OBSERVABILITY_USER"), "user, default $AGENT_OBSERVABILITY_USER")
 	fs.StringVar(&s.creds.pass, "pass", "", "password, default $AGENT_OBSERVABILITY_PASS")
@@ -63,9 +63,12 @@ func parseArgs(args []string, getenv func(string) string, out io.Writer) (settin
 	fs.BoolVar(&s.noEvals, "no-evals", false, "send no eval runs")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(out, "usage: sidetone demo [flags]\n\nSends sample calls, their telemetry and eval runs to a running server.")
+			fs.SetOutput(out)
+			fs.PrintDefaults()
 			return s, err
 		}
-		return s, errs.New(errs.Invalid, "demo: %v", err)
+		return s, errs.New(errs.Invalid, "%v (sidetone demo -h lists the flags)", err)
 	}
 	if s.creds.pass == "" { // not as the flag's default: the usage text would show it
 		s.creds.pass = getenv("AGENT_OBSERVABILITY_PASS")
