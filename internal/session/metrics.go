@@ -83,12 +83,12 @@ func perceived(m *ItemMetrics) *float64 {
 	return m.LLMNodeTTFT
 }
 
-// arena hands out pointers to integers, which a turn has a dozen of, from shared blocks: one allocation for many.
-type arena struct{ free []int64 }
+// arena hands out pointers to values, which a turn has two dozen of, from shared blocks: one allocation for many.
+type arena[T any] struct{ free []T }
 
-func (a *arena) put(v int64) *int64 {
+func (a *arena[T]) put(v T) *T {
 	if len(a.free) == 0 {
-		a.free = make([]int64, 64)
+		a.free = make([]T, 32)
 	}
 	p := &a.free[0]
 	*p, a.free = v, a.free[1:]
@@ -97,7 +97,9 @@ func (a *arena) put(v int64) *int64 {
 
 // builder gathers turns. cur holds what came since the last reply.
 type builder struct {
-	ints   arena
+	ints   arena[int64]
+	times  arena[stamp.Time]
+	texts  arena[string]
 	hasTTS bool
 	spoken bool
 
@@ -158,6 +160,14 @@ func (b *builder) between(from, to time.Time) *int64 {
 	return b.ints.put(ms)
 }
 
+// time is a known time, or nil.
+func (b *builder) time(t time.Time) *stamp.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return b.times.put(stamp.Of(t))
+}
+
 func (b *builder) begin(it *Item) {
 	if b.curFirst == nil {
 		b.curFirst = it
@@ -174,8 +184,8 @@ func (b *builder) user(it *Item) {
 	keep(&t.STTDelayMS, b.ms(m.TranscriptionDelay))
 	keep(&t.TurnDecisionMS, b.ms(m.EndOfTurnDelay))
 	keep(&t.HookDelayMS, b.ms(m.OnUserTurnCompletedDelay))
-	if c := it.TranscriptConfidence; c != nil && !math.IsNaN(*c) && !math.IsInf(*c, 0) {
-		v := *c
+	if c := it.TranscriptConfidence; c != nil && *c >= 0 && *c <= 1 {
+		v := math.Abs(*c) // no -0
 		t.UserTranscriptConfidence = &v
 	}
 	if m.STT != (Model{}) {
@@ -189,8 +199,7 @@ func (b *builder) user(it *Item) {
 func (b *builder) agent(it *Item) {
 	t, m := &b.cur, &it.Metrics
 	t.TurnID = it.ID
-	text := it.Text
-	t.AgentText = &text
+	t.AgentText = b.texts.put(it.Text)
 	t.AgentFirst = !b.userEver
 	t.Interrupted = it.Interrupted
 	t.UserPerceivedMS = b.ms(perceived(m))
@@ -239,7 +248,7 @@ func (b *builder) call(it *Item) {
 		CallID:     it.CallID,
 		Arguments:  argumentsObject(it.Arguments),
 		TurnNumber: len(b.turns) + 1,
-		Timestamp:  stamp.Ptr(it.CreatedAt),
+		Timestamp:  b.time(it.CreatedAt),
 	})
 	b.join.call(b.calls)
 }
@@ -258,8 +267,7 @@ func (b *builder) finish() {
 	t := &b.cur
 	t.TurnNumber = len(b.turns) + 1
 	if b.userSaid {
-		text := strings.Join(b.userTexts, "\n")
-		t.UserText = &text
+		t.UserText = b.texts.put(strings.Join(b.userTexts, "\n"))
 	}
 	if b.spoken {
 		b.finishSpeech()

@@ -8,6 +8,18 @@ import (
 	"sidetone/internal/stat"
 )
 
+// stages are the latencies that are summarised.
+var stages = [...]struct {
+	name string
+	of   func(*Turn) *int64
+}{
+	{"perceived", func(t *Turn) *int64 { return t.UserPerceivedMS }},
+	{"llm_ttft", func(t *Turn) *int64 { return t.LLMTTFTMS }},
+	{"tts_ttfb", func(t *Turn) *int64 { return t.TTSTTFBMS }},
+	{"stt", func(t *Turn) *int64 { return t.STTDelayMS }},
+	{"turn_decision", func(t *Turn) *int64 { return t.TurnDecisionMS }},
+}
+
 func (b *builder) summary(in Input) Summary {
 	s := Summary{
 		TotalTurns:     len(b.turns),
@@ -29,15 +41,9 @@ func (b *builder) summary(in Input) Summary {
 		r = stat.Round(r, 4)
 		s.InterruptionRate = &r
 	}
-	for stage, of := range map[string]func(*Turn) *int64{
-		"perceived":     func(t *Turn) *int64 { return t.UserPerceivedMS },
-		"llm_ttft":      func(t *Turn) *int64 { return t.LLMTTFTMS },
-		"tts_ttfb":      func(t *Turn) *int64 { return t.TTSTTFBMS },
-		"stt":           func(t *Turn) *int64 { return t.STTDelayMS },
-		"turn_decision": func(t *Turn) *int64 { return t.TurnDecisionMS },
-	} {
-		if d := distribution(b.turns, of); d != nil {
-			s.Latency[stage] = *d
+	for _, stage := range stages {
+		if d := distribution(b.turns, stage.of); d != nil {
+			s.Latency[stage.name] = *d
 		}
 	}
 	if d, ok := s.Latency["perceived"]; ok {
@@ -121,15 +127,16 @@ func providers(turns []Turn, usage []Usage) Providers {
 		addProvider(&p.LLM, t.LLMProvider, t.LLMModel)
 		addProvider(&p.TTS, t.TTSProvider, t.TTSModel)
 	}
-	fromUsage := map[string]*[]string{}
-	for stage, list := range map[string]*[]string{"stt": &p.STT, "llm": &p.LLM, "tts": &p.TTS} {
-		if len(*list) == 0 {
-			fromUsage[stage] = list
-		}
-	}
+	said := [...]bool{len(p.STT) > 0, len(p.LLM) > 0, len(p.TTS) > 0}
 	for i := range usage {
-		if list := fromUsage[usageStage(&usage[i])]; list != nil {
-			addProvider(list, usage[i].Provider, usage[i].Model)
+		u := &usage[i]
+		switch stage := usageStage(u); {
+		case stage == "stt" && !said[0]:
+			addProvider(&p.STT, u.Provider, u.Model)
+		case stage == "llm" && !said[1]:
+			addProvider(&p.LLM, u.Provider, u.Model)
+		case stage == "tts" && !said[2]:
+			addProvider(&p.TTS, u.Provider, u.Model)
 		}
 	}
 	return p

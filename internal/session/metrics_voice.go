@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
-	"sidetone/internal/stamp"
 	"sidetone/internal/stat"
 )
 
@@ -47,10 +47,10 @@ func (v *voiceTally) add(m *ItemMetrics, text string, d time.Duration, to *spoke
 func (b *builder) userSpoke(it *Item) {
 	t, m := &b.cur, &it.Metrics
 	if at := m.StartedSpeakingAt; !at.IsZero() && (t.UserStartedSpeakingAt == nil || at.Before(t.UserStartedSpeakingAt.Time)) {
-		t.UserStartedSpeakingAt = stamp.Ptr(at)
+		t.UserStartedSpeakingAt = b.time(at)
 	}
 	if at := m.StoppedSpeakingAt; !at.IsZero() && (t.UserStoppedSpeakingAt == nil || at.After(t.UserStoppedSpeakingAt.Time)) {
-		t.UserStoppedSpeakingAt = stamp.Ptr(at)
+		t.UserStoppedSpeakingAt = b.time(at)
 	}
 	d, ok := segment(m)
 	if !ok {
@@ -63,8 +63,8 @@ func (b *builder) userSpoke(it *Item) {
 
 func (b *builder) agentSpoke(it *Item) {
 	t, m := &b.cur, &it.Metrics
-	t.AgentStartedSpeakingAt = stamp.Ptr(m.StartedSpeakingAt)
-	t.AgentStoppedSpeakingAt = stamp.Ptr(m.StoppedSpeakingAt)
+	t.AgentStartedSpeakingAt = b.time(m.StartedSpeakingAt)
+	t.AgentStoppedSpeakingAt = b.time(m.StoppedSpeakingAt)
 	if d, ok := segment(m); ok {
 		b.voice.add(m, it.Text, d, &b.voice.agentWords)
 		t.AgentSpeechMS = b.ints.put(d.Round(time.Millisecond).Milliseconds())
@@ -166,7 +166,7 @@ func (w spokenWords) perMinute() *float64 {
 func countWords(s string) int {
 	n, inWord := 0, false
 	for _, r := range s {
-		space := unicode.IsSpace(r)
+		space := r == ' ' || r >= '\t' && r <= '\r' || r >= utf8.RuneSelf && unicode.IsSpace(r)
 		if !space && !inWord {
 			n++
 		}
