@@ -1,15 +1,21 @@
 # Sidetone: `make run` serves, `make demo` fills it, `make test` is what CI runs.
+.NOTPARALLEL:
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 FUZZTIME ?= 30s
+BENCH ?= .
+BENCHTIME ?=
 URL ?= http://localhost:9090
 
 # The dashboard is built when it is there and when one of its sources is newer than the last build.
 UI := $(if $(wildcard web/package.json),internal/webui/dist/index.html)
 UI_SOURCES := $(if $(UI),$(shell find web -name node_modules -prune -o -type f ! -name '*.test.*' -print))
+
+# Unit tests of the dashboard, and its browser tests when there are any.
+WEB_TESTS := $(if $(UI),test $(if $(wildcard web/e2e/*.test.*),e2e))
 
 say = @printf '==> %s\n' "$(1)"
 
@@ -40,13 +46,10 @@ internal/webui/dist/index.html: $(UI_SOURCES)
 	@touch $@
 
 .PHONY: test
-test: deps ui lint ## check and test everything, with the race detector, on SQLite and a private PostgreSQL
+test: deps ui lint build ## check and test everything, with the race detector, on SQLite and a private PostgreSQL
 	$(call say,testing)
 	@scripts/with-postgres go test -race -timeout 15m ./...
-ifneq ($(UI),)
-	$(call say,testing the dashboard)
-	@npm run --prefix web --if-present test
-endif
+	@for script in $(WEB_TESTS); do printf '==> testing the dashboard: %s\n' $$script; npm run --silent --prefix web $$script; done
 	$(call say,all good)
 
 .PHONY: deps
@@ -60,8 +63,8 @@ lint: ## gofmt and go vet
 	@go vet ./...
 
 .PHONY: bench
-bench: build ## measure ingest and reading on both engines beside raw inserts
-	@scripts/with-postgres go run ./internal/bench $(BENCH)
+bench: ## measure the program on both engines; BENCH=Ingest picks, BENCHTIME=4000x sets how long
+	@scripts/with-postgres go test -run '^$$' -bench '$(BENCH)' $(if $(BENCHTIME),-benchtime $(BENCHTIME)) -timeout 3h ./internal/bench
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s) each

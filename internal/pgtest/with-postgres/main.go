@@ -27,8 +27,11 @@ func main() {
 
 // run gives the exit code of the command; 1 when it could not run or a signal ended it.
 func run(args []string) (int, error) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	// An interrupt from the terminal reaches the command without our help, so ours is caught and dropped; ignoring it
+	// would make the command ignore it too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT)
+	terminate := make(chan os.Signal, 1)
+	signal.Notify(terminate, syscall.SIGTERM)
 	cluster, err := pgtest.Launch()
 	if err != nil {
 		return 1, err
@@ -41,7 +44,7 @@ func run(args []string) (int, error) {
 		return 1, err
 	}
 	go func() {
-		for s := range signals {
+		for s := range terminate {
 			_ = cmd.Process.Signal(s)
 		}
 	}()
