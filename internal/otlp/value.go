@@ -117,7 +117,17 @@ func appendValue(dst []byte, v *commonpb.AnyValue, depth int) []byte {
 func appendTooDeep(dst []byte) []byte { return appendString(dst, "(nested too deep)") }
 
 // appendFloat writes a JSON number; NaN and the infinities, which JSON lacks, become strings.
-func appendFloat(dst []byte, f float64) []byte { return jsontext.AppendFloat(dst, f, 64) }
+func appendFloat(dst []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, `"NaN"`...)
+	case math.IsInf(f, 1):
+		return append(dst, `"Infinity"`...)
+	case math.IsInf(f, -1):
+		return append(dst, `"-Infinity"`...)
+	}
+	return jsontext.AppendFloat(dst, f, 64)
+}
 
 // appendString writes a JSON string without NUL characters, which PostgreSQL's text and jsonb cannot hold.
 func appendString(dst []byte, s string) []byte {
