@@ -205,3 +205,6 @@ func (a *App) Close() error {
 	a.stops = nil
 	return all
 }
+
+// Handler is the HTTP side, for tests and benchmarks that need no socket.
+func (a *App) Handler() http.Handler { return a.server.Handler }

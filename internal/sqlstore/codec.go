@@ -15,9 +15,10 @@ import (
 // maxDocument bounds what one stored document may unpack to, in bytes: far above every ingest cap.
 const maxDocument = 1 << 30
 
-// The coders are safe for concurrent use through EncodeAll and DecodeAll.
+// The coders are safe for concurrent use through EncodeAll and DecodeAll. The fastest level: on reports of 35 KB the
+// default one saves 2 % more bytes for two to four times the time (measured, internal/bench).
 var (
-	docEncoder = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(4),
+	docEncoder = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(4),
 		zstd.WithEncoderCRC(true), zstd.WithWindowSize(1<<20)))
 	docDecoder = must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxDocument)))
 )

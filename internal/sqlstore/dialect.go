@@ -52,6 +52,7 @@ type dialect struct {
 	wordsParam   string
 	searchKey    string // the column of session_search that is a session's num
 	searchDelete string // deletes the entry of session $1
+	takeQueued   string // removes up to $1 sessions from search_queue and returns num and words
 	// searchMatch gives the condition on session_search for the positive or negative phrases, as one argument for $n.
 	searchMatch func(must []session.Phrase, not []session.Phrase) string
 	matchOp     string // "words MATCH %s"
@@ -75,6 +76,7 @@ var sqliteDialect = dialect{
 	wordsParam:   "%s",
 	searchKey:    "rowid",
 	searchDelete: `DELETE FROM session_search WHERE rowid = $1`,
+	takeQueued:   `DELETE FROM search_queue WHERE num IN (SELECT num FROM search_queue ORDER BY num LIMIT $1) RETURNING num, words`,
 	searchMatch:  fts5Query,
 	matchOp:      "words MATCH %s",
 	transient:    sqliteTransient,
@@ -95,9 +97,11 @@ var postgresDialect = dialect{
 	wordsParam:       "%s::text::tsvector",
 	searchKey:        "num",
 	searchDelete:     `DELETE FROM session_search WHERE num = $1`,
-	searchMatch:      tsqueryLiteral,
-	matchOp:          "words @@ %s::text::tsquery",
-	transient:        postgresTransient,
+	takeQueued: `DELETE FROM search_queue WHERE num IN (SELECT num FROM search_queue ORDER BY num LIMIT $1 FOR UPDATE SKIP LOCKED)
+		RETURNING num, words`,
+	searchMatch: tsqueryLiteral,
+	matchOp:     "words @@ %s::text::tsquery",
+	transient:   postgresTransient,
 	conflict: func(err error) bool {
 		var pg *pgconn.PgError
 		return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")

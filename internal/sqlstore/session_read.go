@@ -146,6 +146,11 @@ func (s *Store) sessionWhere(f session.Filter) *where {
 
 // List implements session.Store.
 func (s *Store) List(ctx context.Context, f session.Filter, p session.Page) ([]session.Listed, int, error) {
+	if len(f.Search.Must)+len(f.Search.Not) > 0 {
+		if err := s.searchable(ctx); err != nil {
+			return nil, 0, s.fail(err)
+		}
+	}
 	w := s.sessionWhere(f)
 	total, err := s.count(ctx, "SELECT count(*) FROM sessions"+w.String(), w.args)
 	if err != nil {

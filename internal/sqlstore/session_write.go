@@ -63,6 +63,7 @@ func (s *Store) Apply(ctx context.Context, c session.Change) (session.Applied, e
 	if err := s.sessions.do(ctx, w); err != nil {
 		return session.Applied{}, err
 	}
+	s.indexer.added()
 	return w.applied, nil
 }
 
@@ -183,11 +184,11 @@ func (s *Store) writeSessions(ctx context.Context, tx *sql.Tx, group []*sessionW
 	if err != nil {
 		return err
 	}
-	return s.writeSessionParts(ctx, tx, existing, nums, encoded)
+	return s.writeSessionParts(ctx, tx, nums, encoded)
 }
 
-// writeSessionParts writes the documents and the searchable words of sessions whose rows are written.
-func (s *Store) writeSessionParts(ctx context.Context, tx *sql.Tx, existing map[string]found, nums map[string]int64, encoded map[string]*encodedSession) error {
+// writeSessionParts writes the documents and queues the searchable words of sessions whose rows are written.
+func (s *Store) writeSessionParts(ctx context.Context, tx *sql.Tx, nums map[string]int64, encoded map[string]*encodedSession) error {
 	ids := make([]string, 0, len(encoded))
 	for id := range encoded {
 		ids = append(ids, id)
@@ -199,21 +200,14 @@ func (s *Store) writeSessionParts(ctx context.Context, tx *sql.Tx, existing map[
 		for kind, data := range e.docs {
 			docs = append(docs, []any{docID(num, kind), data})
 		}
-		if _, old := existing[id]; old {
-			if _, err := s.exec(ctx, tx, s.d.searchDelete, num); err != nil {
-				return err
-			}
-		}
-		if e.words != "" {
-			words = append(words, []any{num, e.words})
-		}
+		words = append(words, []any{num, e.words})
 	}
 	if err := s.insertRows(ctx, tx, "session_docs", []string{"id", "data"}, nil,
 		"ON CONFLICT (id) DO UPDATE SET data = excluded.data", docs, nil); err != nil {
 		return err
 	}
-	return s.insertRows(ctx, tx, "session_search", []string{s.d.searchKey, "words"},
-		map[string]string{"words": s.d.wordsParam}, "", words, nil)
+	return s.insertRows(ctx, tx, "search_queue", []string{"num", "words"}, nil,
+		"ON CONFLICT (num) DO UPDATE SET words = excluded.words", words, nil)
 }
 
 // lockRooms keeps other processes from changing the same rooms until this transaction ends.
@@ -353,7 +347,7 @@ func (s *Store) deleteSessionParts(ctx context.Context, tx *sql.Tx, nums []int64
 		return err
 	}
 	for _, num := range nums {
-		for _, q := range []string{s.d.searchDelete, `DELETE FROM session_docs WHERE id BETWEEN $1 * 8 AND $1 * 8 + 7`} {
+		for _, q := range []string{s.d.searchDelete, `DELETE FROM search_queue WHERE num = $1`, `DELETE FROM session_docs WHERE id BETWEEN $1 * 8 AND $1 * 8 + 7`} {
 			if _, err := tx.ExecContext(ctx, q, num); err != nil {
 				return err
 			}

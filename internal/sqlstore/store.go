@@ -33,6 +33,7 @@ type Store struct {
 	path string  // of the SQLite file, "" on PostgreSQL
 
 	sessions *batcher[*sessionWrite]
+	indexer  *indexer
 	counts   countCache
 
 	mu         sync.Mutex
@@ -78,6 +79,7 @@ func Open(engine, path, pgURL string, obs Observer) (*Store, error) {
 		writers = 2 // one gathers while the other waits for the disk
 	}
 	s.sessions = newBatcher(writers, maxSessionBatch, writeTimeout, s.flushSessions, observe("sessions"))
+	s.indexer = startIndexer(s)
 	return s, nil
 }
 
@@ -132,6 +134,7 @@ func (s *Store) openPostgres(pgURL string) error {
 // Close finishes the transactions that run and closes the database.
 func (s *Store) Close() error {
 	s.sessions.close()
+	s.indexer.close()
 	s.counts.close()
 	if s.r != s.w {
 		s.r.Close()

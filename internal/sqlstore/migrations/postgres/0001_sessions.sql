@@ -77,3 +77,6 @@ SELECT id, job_id, room_name, account_id, agent_id, agent_name, transport,
        duration_ms, turn_count, interruption_count, tool_call_count, p95_perceived_ms, outcome, eval_pass_count,
        eval_fail_count, cost_usd, sdk_version, recording_key, to_timestamp(created_at / 1e6) AS created_at
 FROM sessions;
+
+-- Words that are stored but not indexed yet: an index of words is cheap to extend by many sessions at once and dear by one.
+CREATE TABLE search_queue (num BIGINT PRIMARY KEY, words TEXT NOT NULL);

@@ -62,3 +62,6 @@ CREATE VIRTUAL TABLE session_search USING fts5 (words, content = '', contentless
 -- Deleted sessions, so that what is kept in memory about them can go too. change orders all changes: dialect.changeMark.
 CREATE TABLE session_deletions (num INTEGER PRIMARY KEY, change INTEGER NOT NULL) STRICT;
 CREATE INDEX session_deletions_change ON session_deletions (change);
+
+-- Words that are stored but not indexed yet: an index of words is cheap to extend by many sessions at once and dear by one.
+CREATE TABLE search_queue (num INTEGER PRIMARY KEY, words TEXT NOT NULL) STRICT;
