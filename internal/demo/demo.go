@@ -244,12 +244,13 @@ func (p *plan) summary(s sent) {
 	}
 	fmt.Fprintf(p.out, `
 Look at it:
-  %[1]s/                                 the dashboard
-  %[1]s/sessions/%[2]s          the demo call: a slow fifth reply, an interrupted third
-  curl '%[1]s/api/sessions/%[2]s'
-  curl '%[1]s/api/evals?limit=5'
-  curl '%[1]s/api/sessions?agent_id=%[3]s'   its LLM was slow from 13:20 to 14:50 UTC
+  %[1]s/sessions                         all calls; from 13:20 to 14:50 UTC the LLM of %[3]s was slow
+  %[1]s/sessions/%[2]s         the recorded call: an interrupted third reply, a slow fifth
+  curl %[1]s/api/sessions/%[2]s
 `, p.url, demoSessionID, incidentAgent)
+	if s.evals > 0 {
+		fmt.Fprintf(p.out, "  %s/evals                            eval runs: refund cases break on the branch refunds, then on main\n", p.url)
+	}
 }
 
 func plural(n int, what string) string {

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	collogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
-	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
@@ -20,13 +18,14 @@ import (
 )
 
 const (
-	tracesPath = "/observability/traces/otlp/v0"
-	logsPath   = "/observability/logs/otlp/v0"
+	tracesPath  = "/observability/traces/otlp/v0"
+	logsPath    = "/observability/logs/otlp/v0"
+	metricsPath = "/observability/metrics/otlp/v0"
 )
 
-// traceRequest wraps spans as the SDK exports them.
-func (t *talk) traceRequest(spans []*tracepb.Span) *coltrace.ExportTraceServiceRequest {
-	return &coltrace.ExportTraceServiceRequest{ResourceSpans: []*tracepb.ResourceSpans{{
+// traceRequest wraps spans as the SDK exports them. TracesData is an ExportTraceServiceRequest on the wire, without gRPC.
+func (t *talk) traceRequest(spans []*tracepb.Span) *tracepb.TracesData {
+	return &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
 		Resource:   t.resource(),
 		ScopeSpans: []*tracepb.ScopeSpans{{Scope: &commonpb.InstrumentationScope{Name: "livekit-agents"}, Spans: spans}},
 	}}}
@@ -81,12 +80,12 @@ const (
 	failure     = logspb.SeverityNumber_SEVERITY_NUMBER_ERROR
 )
 
-func (l *logbook) request() *collogs.ExportLogsServiceRequest {
+func (l *logbook) request() *logspb.LogsData {
 	out := &logspb.ResourceLogs{Resource: l.talk.resource()}
 	for _, name := range l.order {
 		out.ScopeLogs = append(out.ScopeLogs, l.scopes[name])
 	}
-	return &collogs.ExportLogsServiceRequest{ResourceLogs: []*logspb.ResourceLogs{out}}
+	return &logspb.LogsData{ResourceLogs: []*logspb.ResourceLogs{out}}
 }
 
 // applicationLogs are what the agent's own code and the SDK wrote until the given time, tied to their spans.
@@ -225,7 +224,7 @@ func (p *plan) liveTalks() []*talk {
 	return out
 }
 
-// sendTelemetry posts spans and logs of the recorded calls and of every fourth synthetic one, and what is known of the
+// sendTelemetry posts spans, logs and metrics of the recorded calls and of every fourth synthetic one, and what is known of the
 // calls going on. A server without the routes is noted, not an error. It returns the number of calls and of spans.
 func (p *plan) sendTelemetry(ctx context.Context, recorded []Call, slots []slot) (calls, spans int, err error) {
 	type batch struct {
@@ -258,10 +257,13 @@ func (p *plan) sendTelemetry(ctx context.Context, recorded []Call, slots []slot)
 		if err := p.postOTLP(ctx, tracesPath, t.traceRequest(tr.spans)); err != nil {
 			return err
 		}
-		return p.postOTLP(ctx, logsPath, logs.request())
+		if err := p.postOTLP(ctx, logsPath, logs.request()); err != nil || batches[i].live {
+			return err
+		}
+		return p.postOTLP(ctx, metricsPath, t.metricsData()) // the SDK sends these when the session ends
 	})
 	if errs.Is(err, errs.NotFound) {
-		p.notes = append(p.notes, "this server has no "+tracesPath+" or no "+logsPath+": no spans and logs were sent")
+		p.notes = append(p.notes, "this server takes no telemetry (no "+tracesPath+", no logs or no metrics beside it): no spans and logs were sent")
 		return 0, 0, nil
 	}
 	for _, n := range counts {

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	collogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
-	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
+	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -170,7 +169,7 @@ func TestTelemetryIsSentAsTheSDKSendsIt(t *testing.T) {
 	}
 	rooms := map[string]bool{}
 	for _, body := range rec.bodies["POST "+tracesPath] {
-		var m coltrace.ExportTraceServiceRequest
+		var m tracepb.TracesData
 		unzip(t, body, &m)
 		for _, s := range m.ResourceSpans[0].ScopeSpans[0].Spans {
 			room := stringAttr(s, "room_id")
@@ -191,11 +190,36 @@ func TestTelemetryIsSentAsTheSDKSendsIt(t *testing.T) {
 		t.Errorf("spans of %d calls", n)
 	}
 	for _, body := range rec.bodies["POST "+logsPath] {
-		var m collogs.ExportLogsServiceRequest
+		var m logspb.LogsData
 		unzip(t, body, &m)
 		if len(m.ResourceLogs[0].ScopeLogs) == 0 {
 			t.Error("empty log request")
 		}
+	}
+	points := 0
+	for _, body := range rec.bodies["POST "+metricsPath] {
+		var m metricspb.MetricsData
+		unzip(t, body, &m)
+		for _, metric := range m.ResourceMetrics[0].ScopeMetrics[0].Metrics {
+			points++
+			for _, h := range metric.GetHistogram().GetDataPoints() {
+				var n uint64
+				for _, c := range h.BucketCounts {
+					n += c
+				}
+				if n != h.Count || n == 0 || *h.Max > *h.Sum || len(h.BucketCounts) != len(h.ExplicitBounds)+1 {
+					t.Errorf("%s: %v", metric.Name, h)
+				}
+			}
+			for _, d := range metric.GetSum().GetDataPoints() {
+				if d.GetAsDouble() <= 0 {
+					t.Errorf("%s is %f", metric.Name, d.GetAsDouble())
+				}
+			}
+		}
+	}
+	if n := rec.count("POST " + metricsPath); n != len(rooms)-2 || points < 5*n {
+		t.Errorf("metrics of %d calls, %d points", n, points)
 	}
 	if rec.parts["live-call-1"] != nil {
 		t.Error("a call still going on was reported")
