@@ -1,0 +1,1 @@
+export function RuleFormPage() { return null; }

@@ -1,0 +1,84 @@
+import { Anchor, Group, Text, Title, Tooltip } from "@mantine/core";
+import { IconChevronLeft } from "@tabler/icons-react";
+import { Link } from "react-router";
+import type { SessionDetail } from "../api/types";
+import { formatCost, formatDuration, formatLatency, plural, SLOW_REPLY_MS } from "../format/units";
+import { CopyText } from "../ui/CopyText";
+import { StatusBadge, toneOf } from "../ui/StatusBadge";
+import { TimeText } from "../ui/TimeText";
+import type { Timeline } from "./model/timeline";
+import classes from "./SessionHeader.module.css";
+
+/** Who, when, how long, how it ended, what the judges said, and what went wrong in words. */
+export function SessionHeader({ session, timeline }: { session: SessionDetail; timeline: Timeline }) {
+  const { summary } = session.session_metrics;
+  const slow = timeline.replies.filter((reply) => reply.slow).length;
+  const failedTools = session.session_metrics.tool_calls.filter((call) => call.is_error).length;
+  return (
+    <header className={classes.header}>
+      <Anchor component={Link} to="/sessions" size="sm" className={classes.back}>
+        <IconChevronLeft size={14} aria-hidden /> Sessions
+      </Anchor>
+      <div className={classes.top}>
+        <Title order={1} size="h3" className={classes.title}>
+          {session.agent_name ?? session.agent_id ?? "Session"}
+        </Title>
+        {session.state === "active" && <StatusBadge word="active" />}
+        {session.outcome && (
+          <Tooltip label={session.outcome.reason ?? "No reason was given"}>
+            <span tabIndex={0}>
+              <StatusBadge word={session.outcome.outcome} />
+            </span>
+          </Tooltip>
+        )}
+        <Group gap={2} wrap="nowrap" className={classes.id}>
+          <span className="mono">{session.id}</span>
+          <CopyText value={session.id} label="Copy the session id" />
+        </Group>
+      </div>
+      <div className={classes.facts}>
+        <TimeText iso={session.started_at} />
+        <span className="num">{formatDuration(session.duration_ms)}</span>
+        {session.transport && <span>{session.transport}</span>}
+        {session.account_id && <span>account {session.account_id}</span>}
+        <span className="num">{plural(session.turn_count, "turn")}</span>
+        {summary.p95_user_perceived_ms !== undefined && (
+          <span className="num">reply p95 {formatLatency(summary.p95_user_perceived_ms)}</span>
+        )}
+        {session.estimated_cost_usd !== null && <span className="num">{formatCost(session.estimated_cost_usd)}</span>}
+        <Findings slow={slow} interruptions={summary.interruptions} failedTools={failedTools} />
+      </div>
+      {session.outcome?.reason && <Text size="sm">{session.outcome.reason}</Text>}
+      {session.evaluations.length > 0 && (
+        <ul className={classes.judges} aria-label="Judges">
+          {session.evaluations.map((evaluation, index) => (
+            <li key={`${evaluation.judge_name}-${index}`}>
+              <Tooltip label={evaluation.reasoning ?? "The judge gave no reasoning"}>
+                <span tabIndex={0} className={classes.judge}>
+                  <span className={classes.judgeName}>{evaluation.judge_name}</span>
+                  <StatusBadge word={evaluation.verdict} tone={toneOf(evaluation.verdict)} />
+                </span>
+              </Tooltip>
+            </li>
+          ))}
+        </ul>
+      )}
+    </header>
+  );
+}
+
+function Findings({ slow, interruptions, failedTools }: { slow: number; interruptions: number; failedTools: number }) {
+  return (
+    <>
+      {slow > 0 && (
+        <Tooltip label={`Replies that took longer than ${SLOW_REPLY_MS / 1000} s`}>
+          <span tabIndex={0}>
+            <StatusBadge word={plural(slow, "slow reply", "slow replies")} tone="warn" />
+          </span>
+        </Tooltip>
+      )}
+      {interruptions > 0 && <StatusBadge word={plural(interruptions, "interruption")} tone="warn" />}
+      {failedTools > 0 && <StatusBadge word={plural(failedTools, "failed tool call")} tone="bad" />}
+    </>
+  );
+}

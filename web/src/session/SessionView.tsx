@@ -1,0 +1,77 @@
+import { Text } from "@mantine/core";
+import { useCallback, useMemo, useState } from "react";
+import { useSpans } from "../api/queries";
+import type { SessionDetail } from "../api/types";
+import { SpanDetails } from "./SpanDetails";
+import { SessionHeader } from "./SessionHeader";
+import { SessionTabs } from "./SessionTabs";
+import { buildSpanRows, type SpanRow } from "./model/spans";
+import { buildTimeline } from "./model/timeline";
+import { PlayerBar } from "./playback/PlayerBar";
+import { usePlayback } from "./playback/usePlayback";
+import { usePlayerKeys } from "./playback/usePlayerKeys";
+import { Timeline } from "./timeline/Timeline";
+import { Transcript } from "./transcript/Transcript";
+import { usePositionInURL } from "./usePositionInURL";
+import { usePeaks } from "./waveform/usePeaks";
+import classes from "./SessionView.module.css";
+
+export function SessionView({ session }: { session: SessionDetail }) {
+  const timeline = useMemo(() => buildTimeline(session), [session]);
+  const spans = useSpans(session.id, session.state === "active");
+  const rows = useMemo(
+    () => (spans.data && timeline.originMS !== null ? buildSpanRows(spans.data, timeline.originMS, timeline.duration) : []),
+    [spans.data, timeline],
+  );
+  const [selected, setSelected] = useState<SpanRow | null>(null);
+  const { peaks, failed: waveformFailed } = usePeaks(session.record_url);
+  const playback = usePlayback(session.record_url);
+  playback?.setAxis(timeline.audioOffset, timeline.duration);
+  const placed = usePositionInURL(playback, timeline);
+
+  const stepTurn = useCallback(
+    (direction: 1 | -1) => {
+      if (!playback) return;
+      const here = playback.snapshot().position;
+      const starts = timeline.replies.map((reply) => reply.start).toSorted((a, b) => a - b);
+      const next = direction > 0 ? starts.find((start) => start > here + 0.2) : starts.findLast((start) => start < here - 0.2);
+      playback.seek(next ?? (direction > 0 ? timeline.duration : 0));
+    },
+    [playback, timeline],
+  );
+  usePlayerKeys(playback, stepTurn);
+
+  return (
+    <>
+      <SessionHeader session={session} timeline={timeline} />
+      <div className={classes.stage}>
+        <div className={`panel ${classes.left}`}>
+          {timeline.originMS === null ? (
+            <Text p="md" c="dimmed">
+              Nothing in this session carries a time, so there is no timeline. The transcript is in the order it was sent.
+            </Text>
+          ) : (
+            playback &&
+            placed && (
+              <>
+                <PlayerBar playback={playback} duration={timeline.duration} recordingURL={session.record_url} />
+                <Timeline
+                  timeline={timeline}
+                  playback={playback}
+                  peaks={peaks}
+                  hasRecording={session.record_url !== null && !waveformFailed}
+                  spans={rows}
+                  selectedSpan={selected?.span.span_id ?? null}
+                  onSelectSpan={setSelected}
+                />
+                {selected && <SpanDetails row={selected} onClose={() => setSelected(null)} />}
+              </>
+            )
+          )}
+        </div>
+        <div className={`panel ${classes.right}`}>{playback && <Transcript timeline={timeline} playback={playback} />}</div>
+      </div>
+      <SessionTabs session={session} />
+    </>
+  );
+}
