@@ -85,7 +85,7 @@ func testRun(t *testing.T, srv *httptest.Server, args ...string) (string, error)
 
 func TestRunSendsEverything(t *testing.T) {
 	rec, srv := newReceiver(t)
-	out, err := testRun(t, srv, "--calls", "60")
+	out, err := testRun(t, srv, "--calls", "60", "--no-evals")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestRunSendsEverything(t *testing.T) {
 	}
 
 	before := len(rec.parts)
-	if _, err := testRun(t, srv, "--calls", "60"); err != nil {
+	if _, err := testRun(t, srv, "--calls", "60", "--no-evals"); err != nil {
 		t.Fatal(err)
 	}
 	if len(rec.parts) != before {
@@ -123,7 +123,7 @@ func TestUnavailableIsRetried(t *testing.T) {
 		}
 		return 0
 	}
-	if _, err := testRun(t, srv, "--calls", "10"); err != nil {
+	if _, err := testRun(t, srv, "--calls", "10", "--no-telemetry", "--no-evals"); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(rec.parts); n < 10 {
@@ -135,7 +135,7 @@ func TestUnavailableIsRetried(t *testing.T) {
 		}
 		return 0
 	}
-	_, err := testRun(t, srv, "--calls", "10")
+	_, err := testRun(t, srv, "--calls", "10", "--no-telemetry", "--no-evals")
 	if !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "the reason") {
 		t.Errorf("error %v", err)
 	}
@@ -200,7 +200,7 @@ func TestCredentialsAreSent(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	if _, err := testRun(t, srv, "--calls", "1", "--user", "u", "--pass", "p"); err != nil {
+	if _, err := testRun(t, srv, "--calls", "1", "--user", "u", "--pass", "p", "--no-telemetry"); err != nil {
 		t.Fatal(err)
 	}
 	for _, h := range seen {
@@ -210,7 +210,7 @@ func TestCredentialsAreSent(t *testing.T) {
 	}
 	seen = nil
 	c := &client{base: srv.URL, http: srv.Client(), creds: credentials{apiKey: "key", secret: "secret"}, wait: time.Microsecond}
-	s := settings{url: srv.URL, calls: 1, days: 1, seed: 1, concurrency: 1}
+	s := settings{url: srv.URL, calls: 1, days: 1, seed: 1, concurrency: 1, noTelemetry: true, noEvals: true}
 	if err := run(context.Background(), s, c, io.Discard); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestSpansAreOneTreeWithinTheTurns(t *testing.T) {
 	demo, _ := DemoCall(testNow)
 	talks := []*talk{demo.talk}
 	g := NewGenerator(1)
-	for _, s := range schedule(1, testNow, 1, 200) {
+	for _, s := range schedule(1, testNow, 1, 150) {
 		talks = append(talks, g.talk(s.index, s.ended))
 	}
 	kinds := map[string]int{}
