@@ -97,7 +97,8 @@ func (p *parser) body() error {
 		if len(bytes.TrimSpace(p.b)) == 0 {
 			return invalidPart(errs.InvalidJSON, partChat, "the part is empty, expected a JSON object")
 		}
-		if p.skip(); p.err == nil {
+		p.skip()
+		if p.end(); p.err == nil {
 			return invalidPart(errs.Invalid, partChat, "must be a JSON object or a list of items")
 		}
 	}

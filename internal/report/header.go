@@ -116,7 +116,8 @@ func parseHeaderJSON(data []byte, h *Header, tags *Identity) error {
 		}
 		return strings.TrimSpace(s.str())
 	}
-	if s.enter('{') {
+	isObject := s.enter('{')
+	if isObject {
 		for s.more('}') {
 			switch key := string(s.key()); key {
 			case "session_id", "sessionId":
@@ -144,13 +145,14 @@ func parseHeaderJSON(data []byte, h *Header, tags *Identity) error {
 				s.skip()
 			}
 		}
-	} else if s.skip(); s.err == nil {
-		return invalidPart(errs.Invalid, partHeader, "must be a JSON object")
+	} else {
+		s.skip()
 	}
-	s.end()
-	switch {
+	switch s.end(); {
 	case s.err != nil:
 		return invalidPart(errs.InvalidJSON, partHeader, "not valid JSON: %v", s.err)
+	case !isObject:
+		return invalidPart(errs.Invalid, partHeader, "must be a JSON object")
 	case wrongType != "":
 		return errs.InvalidField(partHeader+"."+wrongType, "must be a string")
 	}

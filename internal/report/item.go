@@ -242,13 +242,17 @@ func (p *parser) model() (m session.Model) {
 func ParseItem(raw []byte) (session.Item, error) {
 	p := parser{scanner: scanner{b: clean(raw)}}
 	var it session.Item
-	if p.peek() == '{' {
+	isObject := p.peek() == '{'
+	if isObject {
 		p.item(&it)
-	} else if p.skip(); p.err == nil {
-		return it, invalidPart(errs.Invalid, "item", "must be a JSON object")
+	} else {
+		p.skip()
 	}
-	if p.end(); p.err != nil {
+	switch p.end(); {
+	case p.err != nil:
 		return session.Item{}, invalidPart(errs.InvalidJSON, "item", "not valid JSON: %v", p.err)
+	case !isObject:
+		return session.Item{}, invalidPart(errs.Invalid, "item", "must be a JSON object")
 	}
 	return it, nil
 }
