@@ -189,7 +189,7 @@ func (p *parser) items() {
 		return
 	}
 	p.report.HasTranscript = true
-	items := make([]session.Item, 0, 32)
+	items := make([]session.Item, 0, min(4+(len(p.b)-p.i)/600, 256)) // an item takes 400 bytes, or 800 with its event
 	for p.more(']') {
 		if p.peek() != '{' {
 			p.skip()

@@ -32,6 +32,8 @@ func TestNormalizeItem(t *testing.T) {
 		{"white space", "{ \"type\" : \"x\" , \"a\" : [ 1 , { } ] }", `{"type":"x","a":[1,{}]}`},
 		{"proto-JSON", `{"message":{"id":"a","role":"USER","content":[{"text":"hi \"you\""}],"created_at":"2026-11-21T05:20:01.6Z"}}`,
 			`{"type":"message","id":"a","role":"user","content":["hi \"you\""],"created_at":1795238401.6}`},
+		{"proto-JSON roles", `{"role":"ASSISTANT","x":{"role":"SYSTEM","y":{"role":"DEVELOPER","z":{"role":"User"}}}}`,
+			`{"type":"message","role":"assistant","x":{"role":"system","y":{"role":"developer","z":{"role":"User"}}}}`},
 		{"proto-JSON developer", `{"message":{"id":"a"}}`, `{"type":"message","role":"developer","id":"a"}`},
 		{"proto-JSON empty", `{"agent_handoff":{}}`, `{"type":"agent_handoff"}`},
 		{"no type, told by a key", `{"name":"f","arguments":"{}"}`, `{"type":"function_call","name":"f","arguments":"{}"}`},
