@@ -35,7 +35,9 @@ func Compute(in Input) Metrics {
 	items := distinct(in.Items)
 	b := newBuilder(items)
 	_, _, b.hasTTS = Capabilities(items, in.Transport)
-	b.spoken = spoken(items, in.Transport)
+	if b.spoken = spoken(items, in.Transport); b.spoken {
+		b.voice.speech = make([]interval, 0, len(items))
+	}
 	for i := range items {
 		it := &items[i]
 		switch {
@@ -118,7 +120,8 @@ type builder struct {
 	userSpeech time.Duration // sum over the messages of this turn
 	lastStop   time.Time     // when the agent of the turn before stopped speaking; zero when unknown
 
-	voice voiceTally
+	voice   voiceTally
+	samples []float64 // reused by distribution
 }
 
 func newBuilder(items []Item) *builder {
@@ -135,6 +138,7 @@ func newBuilder(items []Item) *builder {
 		turns:     make([]Turn, 0, turns),
 		calls:     make([]ToolCall, 0, calls),
 		callRange: make([][2]int, 0, turns),
+		samples:   make([]float64, 0, turns),
 	}
 }
 

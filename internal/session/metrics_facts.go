@@ -73,17 +73,20 @@ func spoken(items []Item, transport string) bool {
 
 // Facts are the samples of a session for alert rules: the same turns and measurements as Compute's, unrounded down to
 // microseconds.
-func Facts(items []Item) TurnFacts {
+func Facts(items []Item) TurnFacts { return facts(distinct(items)) }
+
+func facts(items []Item) TurnFacts {
 	var f TurnFacts
 	var stt *float64 // of the turn so far
-	for _, it := range distinct(items) {
+	for i := range items {
+		it := &items[i]
 		m := &it.Metrics
 		switch {
-		case isUser(&it):
+		case isUser(it):
 			if _, ok := measured(m.TranscriptionDelay); ok {
 				stt = m.TranscriptionDelay
 			}
-		case isAssistant(&it):
+		case isAssistant(it):
 			f.AssistantTurns++
 			if it.Interrupted {
 				f.InterruptedTurns++
@@ -103,7 +106,7 @@ func Facts(items []Item) TurnFacts {
 // without building the turns.
 func Tally(items []Item, transport string) (Counts, TurnFacts) {
 	items = distinct(items)
-	f := Facts(items)
+	f := facts(items)
 	c := Counts{Turns: f.AssistantTurns, Interruptions: f.InterruptedTurns}
 	c.HasSTT, c.HasLLM, c.HasTTS = Capabilities(items, transport)
 	for i := range items {

@@ -42,7 +42,7 @@ func (b *builder) summary(in Input) Summary {
 		s.InterruptionRate = &r
 	}
 	for _, stage := range stages {
-		if d := distribution(b.turns, stage.of); d != nil {
+		if d := b.distribution(stage.of); d != nil {
 			s.Latency[stage.name] = *d
 		}
 	}
@@ -56,13 +56,14 @@ func (b *builder) summary(in Input) Summary {
 }
 
 // distribution describes one measurement of all turns that have it, nil when none has.
-func distribution(turns []Turn, of func(*Turn) *int64) *Distribution {
-	samples := make([]float64, 0, len(turns))
-	for i := range turns {
-		if ms := of(&turns[i]); ms != nil {
+func (b *builder) distribution(of func(*Turn) *int64) *Distribution {
+	samples := b.samples[:0]
+	for i := range b.turns {
+		if ms := of(&b.turns[i]); ms != nil {
 			samples = append(samples, float64(*ms))
 		}
 	}
+	b.samples = samples
 	d, ok := stat.Describe(samples)
 	if !ok {
 		return nil

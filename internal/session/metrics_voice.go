@@ -93,7 +93,7 @@ func (b *builder) voiceSummary(in Input) *Voice {
 		return nil
 	}
 	v := &Voice{
-		TTFA:     distribution(b.turns, func(t *Turn) *int64 { return t.TTFAMS }),
+		TTFA:     b.distribution(func(t *Turn) *int64 { return t.TTFAMS }),
 		UserWPM:  b.voice.userWords.perMinute(),
 		AgentWPM: b.voice.agentWords.perMinute(),
 		DeadAir:  deadAir(b.turns),
@@ -162,11 +162,11 @@ func (w spokenWords) perMinute() *float64 {
 	return &v
 }
 
-// countWords counts the runs of anything but white space.
+// countWords counts the runs of anything but white space and control characters.
 func countWords(s string) int {
 	n, inWord := 0, false
 	for _, r := range s {
-		space := r == ' ' || r >= '\t' && r <= '\r' || r >= utf8.RuneSelf && unicode.IsSpace(r)
+		space := r <= ' ' || r >= utf8.RuneSelf && unicode.IsSpace(r)
 		if !space && !inWord {
 			n++
 		}
