@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
+# Without cgo the binary is static. The race detector alone needs it.
+export CGO_ENABLED := 0
+
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 FUZZTIME ?= 30s
 BENCH ?= .
@@ -14,8 +17,8 @@ URL ?= http://localhost:9090
 UI := $(if $(wildcard web/package.json),internal/webui/dist/index.html)
 UI_SOURCES := $(if $(UI),$(shell find web -name node_modules -prune -o -type f ! -name '*.test.*' -print))
 
-# Unit tests of the dashboard, and its browser tests when there are any.
-WEB_TESTS := $(if $(UI),test $(if $(wildcard web/e2e/*.test.*),e2e))
+# Unit tests of the dashboard and its browser tests, where there are any.
+WEB_TESTS := $(if $(UI),$(if $(shell find web/src -name '*.test.*' 2>/dev/null),test) $(if $(wildcard web/e2e/*.test.*),e2e))
 
 say = @printf '==> %s\n' "$(1)"
 
@@ -34,7 +37,7 @@ demo: build ## send sample calls to the server at URL (http://localhost:9090)
 .PHONY: build
 build: ## build bin/sidetone, one static binary
 	$(call say,building bin/sidetone $(VERSION))
-	@CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/sidetone ./cmd/sidetone
+	@go build -ldflags '-X main.version=$(VERSION)' -o bin/sidetone ./cmd/sidetone
 
 .PHONY: ui
 ui: $(UI) ## build the dashboard into internal/webui/dist
@@ -48,7 +51,7 @@ internal/webui/dist/index.html: $(UI_SOURCES)
 .PHONY: test
 test: deps ui lint build ## check and test everything, with the race detector, on SQLite and a private PostgreSQL
 	$(call say,testing)
-	@scripts/with-postgres go test -race -timeout 15m ./...
+	@CGO_ENABLED=1 scripts/with-postgres go test -race -timeout 15m ./...
 	@for script in $(WEB_TESTS); do printf '==> testing the dashboard: %s\n' $$script; npm run --silent --prefix web $$script; done
 	$(call say,all good)
 
