@@ -84,7 +84,8 @@ const (
 	leastMillis = 1e11
 	leastMicros = 1e14
 	leastNanos  = 1e17
-	pastNanos   = 9.2e18 // the year 2262
+	pastNanos   = 9.2e18 // in the year 2261
+	pastYear    = 2262   // the first that nanoseconds in 64 bits do not reach to its end
 )
 
 // epoch reads a time written as a number since 1970 (seconds in Python, milliseconds in Node) or as RFC 3339, to the
@@ -92,7 +93,7 @@ const (
 func epoch(v *commonpb.AnyValue) time.Time {
 	n, ok := number(v)
 	if !ok {
-		if t, err := time.Parse(time.RFC3339Nano, v.GetStringValue()); err == nil && t.Unix() > 0 && t.Year() < 2262 {
+		if t, err := time.Parse(time.RFC3339Nano, v.GetStringValue()); err == nil && t.Unix() > 0 && t.UTC().Year() < pastYear {
 			return t.UTC().Round(time.Microsecond)
 		}
 		return time.Time{}

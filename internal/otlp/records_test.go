@@ -191,6 +191,18 @@ func TestChatItems(t *testing.T) {
 	}
 }
 
+func TestTimesPastTheCalendarAreUnknown(t *testing.T) {
+	g := groupOf(t, "chat_history", special(t, "chat item", `{"chat.item":{"message":{"id":"i","role":"USER","created_at":"9999-12-31T23:59:59-23:00",`+
+		`"metrics":{"started_speaking_at":"9999-12-31T23:59:59-23:00","stopped_speaking_at":"2026-11-21T05:20:00Z"}}}}`))
+	if _, err := session.MarshalLogSignals(&g.Signals); err != nil {
+		t.Fatal(err)
+	}
+	it := g.Signals.Items[0]
+	if !it.CreatedAt.Equal(recordTime) || !it.Metrics.StartedSpeakingAt.IsZero() || !it.Metrics.StoppedSpeakingAt.Equal(recordTime) {
+		t.Errorf("%+v", it)
+	}
+}
+
 // TestItemsOfOneMillisecondStayInOrder has two items of the same created_at, told apart only by the record's time.
 func TestItemsOfOneMillisecondStayInOrder(t *testing.T) {
 	item := func(id string, push time.Duration) *logspb.LogRecord {

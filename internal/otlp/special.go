@@ -111,6 +111,11 @@ func chatItem(w *writer, at time.Time, v *commonpb.AnyValue) (session.Item, bool
 	if err != nil || (it.ID == "" && it.Type == "") {
 		return it, false
 	}
+	for _, t := range []*time.Time{&it.CreatedAt, &it.Metrics.StartedSpeakingAt, &it.Metrics.StoppedSpeakingAt} {
+		if t.Year() >= pastYear { // one that JSON may be unable to write
+			*t = time.Time{}
+		}
+	}
 	// The record's nanoseconds went through a float in JavaScript and are off by up to 64.
 	recorded := at.Round(time.Microsecond)
 	if pushed := recorded.Sub(it.CreatedAt); it.CreatedAt.IsZero() || (pushed > 0 && pushed < time.Millisecond) {
