@@ -64,16 +64,15 @@ var rules = map[string]rule{
 	"internal/httpapi": {rooms: formats, modules: allow(pure, []string{"github.com/danielgtaylor/huma/v2", "github.com/golang-jwt/jwt/v5",
 		"github.com/prometheus/client_golang", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc",
 		"go.opentelemetry.io/proto/otlp", "github.com/klauspost/compress"})},
-	"internal/webui": {rooms: formats},
-	// database/sql only for DBStats, the counters of a pool: it runs no queries.
-	"internal/promstats": {rooms: formats, modules: allow(pure, []string{"github.com/prometheus/client_golang"}), sql: true},
+	"internal/webui":     {rooms: formats},
+	"internal/promstats": {rooms: formats, modules: allow(pure, []string{"github.com/prometheus/client_golang"})},
 	"internal/loop":      {rooms: formats, clock: true},
 
 	// the process
 	"internal/config": {},
 	"internal/app":    {rooms: []string{"*"}, modules: []string{"*"}, clock: true},
 	"cmd/sidetone":    {rooms: []string{"internal/app", "internal/config", "internal/demo"}, clock: true},
-	"internal/demo": {rooms: formats, modules: allow(pure, []string{"google.golang.org/protobuf",
+	"internal/demo": {rooms: formats, modules: allow(pure, []string{"google.golang.org/protobuf", "go.opentelemetry.io/proto/otlp", "go.opentelemetry.io/proto/otlp",
 		"github.com/schollz/progressbar/v3", "golang.org/x/term"}), clock: true},
 
 	// test support: no part of the program
