@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { request, type Query } from "./client";
 import type {
   EvalCase,
+  EvalComparison,
   EvalRun,
   EvalRunDetail,
   List,
@@ -81,5 +82,13 @@ export function useEvalCase(runId: string, caseId: string) {
   return useQuery({
     queryKey: ["eval", runId, caseId],
     queryFn: ({ signal }) => request<EvalCase>(`/api/evals/${id(runId)}/cases/${id(caseId)}`, { signal }),
+  });
+}
+
+export function useEvalComparison(base: string, head: string) {
+  return useQuery({
+    queryKey: ["eval-comparison", base, head],
+    queryFn: ({ signal }) => request<EvalComparison>("/api/evals/compare", { query: { base, head }, signal }),
+    enabled: base !== "" && head !== "" && base !== head,
   });
 }

@@ -274,6 +274,10 @@ export interface AlertRule {
   has_secret: boolean;
   last_fired_at: string | null;
   suppressed_until: string | null;
+  last_value: number | null;
+  last_samples: number | null;
+  last_reason: string | null;
+  evaluated_at: string | null;
   created_at: string;
   updated_at: string;
 }
@@ -332,4 +336,47 @@ export interface TestSendResult {
 export interface ServerStatus {
   auth: { basic: boolean; livekit: boolean };
   version: string;
+}
+
+export interface ComparedCase {
+  file: string | null;
+  name: string;
+  base_case_id: string | null;
+  head_case_id: string | null;
+  base_status: string | null;
+  head_status: string | null;
+}
+
+export interface Change {
+  base: number | null;
+  head: number | null;
+  change: number | null;
+}
+
+export interface EvalComparison {
+  newly_failing: ComparedCase[];
+  newly_passing: ComparedCase[];
+  still_failing: ComparedCase[];
+  added: ComparedCase[];
+  removed: ComparedCase[];
+  unchanged: number;
+  pass_rate: Change;
+  ttft_p50_ms: Change;
+  ttft_p95_ms: Change;
+  ttft_avg_ms: Change;
+}
+
+export interface PreviewPoint {
+  at: string;
+  value: number | null;
+  samples: number;
+  reason: string | null;
+}
+
+export interface RulePreview {
+  from: string;
+  to: string;
+  step_seconds: number;
+  points: PreviewPoint[];
+  fired_at: string[];
 }
