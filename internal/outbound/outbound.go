@@ -124,7 +124,7 @@ func (s *Sender) explain(err error) string {
 		return "the TLS certificate is not valid for this host"
 	case errors.As(err, &invalid):
 		return "the TLS certificate has expired or is not valid"
-	case errors.As(err, &record):
+	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return "the receiver does not speak TLS"
 	case errors.As(err, &alert), strings.Contains(err.Error(), "tls: "):
 		return "the TLS handshake failed"
