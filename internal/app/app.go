@@ -15,7 +15,9 @@ import (
 	"sidetone/internal/blob"
 	"sidetone/internal/config"
 	"sidetone/internal/errs"
+	"sidetone/internal/eval"
 	"sidetone/internal/httpapi"
+	"sidetone/internal/loop"
 	"sidetone/internal/promstats"
 	"sidetone/internal/report"
 	"sidetone/internal/session"
@@ -30,6 +32,10 @@ const (
 	stagingAge = 6 * time.Hour
 	// startRetry is how often a server that is up asks a database that was away at start.
 	startRetry = 2 * time.Second
+	// indexPause is how long queued words wait for company before they are indexed; a search does not wait for it.
+	indexPause = 2 * time.Second
+	// silencePause is how often the server looks for calls that fell silent.
+	silencePause = time.Minute
 )
 
 // App is one process: its resources and how to let go of them.
@@ -121,6 +127,45 @@ func (a *App) prepare(ctx context.Context) error {
 	return nil
 }
 
+// background runs f until the process stops; f returns when its context ends.
+func (a *App) background(name string, f func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(ctx)
+	}()
+	a.onStop(name, func(context.Context) error { cancel(); <-done; return nil })
+}
+
+// upkeep is what a server does beside answering: indexing words for the search and ending calls that fell silent.
+func (a *App) upkeep(sessions *session.Service) {
+	a.background("search index", func(ctx context.Context) {
+		loop.OnDemand(ctx, a.store.IndexWanted(), indexPause, func(ctx context.Context, _ time.Time) (next time.Time) {
+			if err := a.store.IndexQueued(ctx); err != nil && ctx.Err() == nil {
+				a.log.Warn("words for the search could not be indexed; they stay queued", "error", err)
+			}
+			return next
+		})
+	})
+	a.background("silent sessions", func(ctx context.Context) {
+		loop.Every(ctx, silencePause, func(ctx context.Context, now time.Time) {
+			n, err := sessions.EndSilent(ctx, now)
+			if err != nil && ctx.Err() == nil {
+				a.log.Warn("silent sessions could not be ended", "error", err)
+			}
+			if n > 0 {
+				a.log.Info("silent sessions ended", "count", n)
+			}
+		}, nil)
+	})
+}
+
+// unpriced knows no model's price: costs are null.
+func unpriced(provider, model string, input, cached, output int64) (usd float64, ok bool) {
+	return 0, false
+}
+
 // listen builds the HTTP side and binds the port.
 func (a *App) listen() error {
 	recordings, err := blob.OpenDir(a.cfg.RecordingsDir)
@@ -130,8 +175,10 @@ func (a *App) listen() error {
 	if err := recordings.CleanStaging(time.Now(), stagingAge); err != nil {
 		a.log.Warn("unfinished uploads could not be cleaned up", "error", err)
 	}
+	sessions := session.NewService(a.store, recordings, report.ParseDoc, a.log)
+	a.upkeep(sessions)
 	handler, err := httpapi.New(httpapi.Deps{
-		Sessions: session.NewService(a.store, recordings, report.ParseDoc, a.log),
+		Sessions: sessions, Evals: eval.NewService(a.store.Evals(), unpriced),
 		Auth: httpapi.NewAuth(a.cfg.BasicUser, a.cfg.BasicPass, a.cfg.LiveKitKey, a.cfg.LiveKitSecret, time.Now,
 			httpapi.WriteError),
 		Log: a.log, Now: time.Now,
@@ -144,6 +191,7 @@ func (a *App) listen() error {
 			return recordings.Check(ctx)
 		},
 		Metrics: a.stats.Handler(), Dashboard: webui.Handler(),
+		DroppedTelemetry: a.stats.DroppedTelemetry,
 		Observe: func(r httpapi.Request) {
 			a.stats.Request(r.Route, r.Method, r.Status, r.BytesIn, r.BytesOut, r.Duration)
 		},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -28,6 +29,15 @@ func (s *server) describeStreams(doc *huma.OpenAPI) {
 				"audio":        {Type: "string", Format: "binary", Description: "OGG with Opus, left channel caller, right channel agent"},
 			}}}}},
 		Responses: reply("{\"api_id\",\"message\",\"session_id\"}", "application/json")})
+	for _, signal := range []string{"logs", "traces", "metrics"} {
+		for id, path := range map[string]string{"": "/observability/" + signal + "/otlp/v0", "-standard": "/v1/" + signal} {
+			doc.AddOperation(&huma.Operation{OperationID: "post-" + signal + id, Method: http.MethodPost, Path: path, Tags: []string{"Ingest"},
+				Summary:     "Receive OTLP " + signal,
+				Description: "An Export" + strings.ToUpper(signal[:1]) + signal[1:] + "ServiceRequest, protobuf or JSON, gzip or not, at most 20 MB unpacked. The reply is in the encoding of the request.",
+				RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/x-protobuf": {}, "application/json": {}}},
+				Responses:   reply("The Export*ServiceResponse", "application/x-protobuf", "application/json")})
+		}
+	}
 	doc.AddOperation(&huma.Operation{OperationID: "get-recording", Method: http.MethodGet, Path: "/api/sessions/{id}/recording",
 		Tags: []string{"Sessions"}, Summary: "The recording, with ranges", Parameters: []*huma.Param{
 			{Name: "id", In: "path", Required: true, Schema: &huma.Schema{Type: "string"}},

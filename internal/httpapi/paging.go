@@ -36,14 +36,14 @@ type listBody[T any] struct {
 
 type listOutput[T any] struct{ Body listBody[T] }
 
-// pageParams are the paging parameters of every list. They are read as text because a wrong one has its own error.
-type pageParams struct {
+// PageParams are the paging parameters of every list. They are read as text because a wrong one has its own error.
+type PageParams struct {
 	Limit  string `query:"limit" doc:"Rows per page; clamped to what the list allows" example:"20"`
 	Offset string `query:"offset" doc:"Rows to skip, 0 or more" example:"0"`
 }
 
 // page reads the parameters; limit is clamped to 1..most.
-func (p pageParams) page(most int) (limit, offset int, err error) {
+func (p PageParams) page(most int) (limit, offset int, err error) {
 	limit, offset = min(20, most), 0
 	var fields []errs.Field
 	if p.Limit != "" {

@@ -13,12 +13,14 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"sidetone/internal/errs"
+	"sidetone/internal/eval"
 	"sidetone/internal/session"
 )
 
 // Deps is everything the handlers need; all fields are required unless said otherwise.
 type Deps struct {
 	Sessions *session.Service
+	Evals    *eval.Service
 	Auth     *Auth
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -29,6 +31,8 @@ type Deps struct {
 	Metrics, Dashboard http.Handler
 	// Observe is told of every request.
 	Observe func(Request)
+	// DroppedTelemetry is told of records that could be kept nowhere.
+	DroppedTelemetry func(n int)
 
 	Version           string
 	BasicAuth         bool // reading needs a password
@@ -85,6 +89,13 @@ func New(d Deps) (http.Handler, error) {
 		{"GET /openapi.json", read, http.HandlerFunc(s.getOpenAPI)},
 		{"GET /docs", read, http.HandlerFunc(s.getDocs)},
 		{"POST /observability/recordings/v0", ingest, http.HandlerFunc(s.postRecording)},
+		{"POST /observability/logs/otlp/v0", ingest, http.HandlerFunc(s.postLogs)},
+		{"POST /observability/traces/otlp/v0", ingest, http.HandlerFunc(s.postTraces)},
+		{"POST /observability/metrics/otlp/v0", ingest, http.HandlerFunc(s.postMetrics)},
+		{"POST /v1/logs", ingest, http.HandlerFunc(s.postLogs)},
+		{"POST /v1/traces", ingest, http.HandlerFunc(s.postTraces)},
+		{"POST /v1/metrics", ingest, http.HandlerFunc(s.postMetrics)},
+		{"POST /observability/evals/v0", ingest, http.HandlerFunc(s.postEval)},
 		{"/observability/", ingest, http.HandlerFunc(s.noSuchIngest)},
 		{"/api/", open, foreign(d.Auth.Read(zip(api)))}, // a preflight request carries no credentials
 		{"/", read, d.Dashboard},
@@ -115,6 +126,9 @@ func (s *server) registerAPI(mux *http.ServeMux) error {
 	}
 	api := humago.New(mux, cfg)
 	s.registerSessions(api)
+	s.registerEvals(api)
+	s.registerTelemetry(api)
+	s.registerStatus(api)
 	s.describeStreams(api.OpenAPI())
 	if err := s.renderDocs(api.OpenAPI()); err != nil {
 		return err

@@ -26,17 +26,17 @@ func (s *server) registerSessions(api huma.API) {
 		Summary: "Delete sessions with their recordings and telemetry"}, s.deleteSessions)
 }
 
-// requestURL gives a handler the URL it was asked under, for the links of a list.
-type requestURL struct{ url url.URL }
+// RequestURL gives a handler the URL it was asked under, for the links of a list.
+type RequestURL struct{ url url.URL }
 
-func (r *requestURL) Resolve(ctx huma.Context) []error {
+func (r *RequestURL) Resolve(ctx huma.Context) []error {
 	r.url = ctx.URL()
 	return nil
 }
 
 type listSessionsInput struct {
-	requestURL
-	pageParams
+	RequestURL
+	PageParams
 	AccountID     string `query:"account_id" doc:"Exact; several separated by commas mean any of them"`
 	AgentID       string `query:"agent_id" doc:"Exact; several separated by commas mean any of them"`
 	AgentName     string `query:"agent_name" doc:"Exact; several separated by commas mean any of them"`
@@ -88,13 +88,13 @@ func (s *server) listSessions(ctx context.Context, in *listSessionsInput) (*list
 	return newList(ctx, in.url, limit, offset, total, views), nil
 }
 
-type sessionPath struct {
+type SessionPath struct {
 	ID string `path:"id" doc:"The session's id" example:"demo-call-44712"`
 }
 
 type sessionOutput struct{ Body sessionDetail }
 
-func (s *server) getSession(ctx context.Context, in *sessionPath) (*sessionOutput, error) {
+func (s *server) getSession(ctx context.Context, in *SessionPath) (*sessionOutput, error) {
 	d, err := s.Sessions.Get(ctx, in.ID)
 	if err != nil {
 		return nil, err

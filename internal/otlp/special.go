@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strings"
@@ -154,9 +155,6 @@ func snake(key string) string {
 	return b.String()
 }
 
-// judgeTag starts the tag of an evaluation: lk.judge.NAME:VERDICT.
-const judgeTag = "lk.judge."
-
 func evaluation(w *writer, at time.Time, v *commonpb.AnyValue) (session.Evaluation, bool) {
 	kvs := v.GetKvlistValue().GetValues()
 	e := session.Evaluation{
@@ -164,15 +162,8 @@ func evaluation(w *writer, at time.Time, v *commonpb.AnyValue) (session.Evaluati
 		Verdict: strings.ToLower(cleanText(find(kvs, "verdict"))), Reasoning: text(find(kvs, "reasoning").GetStringValue()),
 		Instructions: text(find(kvs, "instructions").GetStringValue()), ObservedAt: at,
 	}
-	if rest, ok := strings.CutPrefix(e.Tag, judgeTag); ok {
-		if i := strings.LastIndexByte(rest, ':'); i >= 0 {
-			if e.JudgeName == "" {
-				e.JudgeName = rest[:i]
-			}
-			if e.Verdict == "" {
-				e.Verdict = strings.ToLower(rest[i+1:])
-			}
-		}
+	if judge, verdict, ok := session.JudgeOfTag(e.Tag); ok {
+		e.JudgeName, e.Verdict = cmp.Or(e.JudgeName, judge), cmp.Or(e.Verdict, verdict)
 	}
 	if e.Verdict == "" {
 		return e, false

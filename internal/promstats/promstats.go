@@ -19,6 +19,7 @@ type Stats struct {
 	bytesIn  *prometheus.CounterVec
 	bytesOut *prometheus.CounterVec
 	batches  *prometheus.HistogramVec
+	dropped  prometheus.Counter
 }
 
 // Pool is the state of one database connection pool.
@@ -45,10 +46,12 @@ func New(version, goVersion, engine string, pools func() []Pool) *Stats {
 		batches: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sidetone_group_commit_size",
 			Help: "Items written by one transaction of the group commit.", Buckets: prometheus.ExponentialBuckets(1, 2, 8)}, []string{"kind"}),
 	}
+	s.dropped = prometheus.NewCounter(prometheus.CounterOpts{Name: "sidetone_telemetry_dropped_total",
+		Help: "Spans, log records and metric points that named no session, trace or service."})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sidetone_build_info", Help: "Always 1; the labels tell what runs.",
 		ConstLabels: prometheus.Labels{"version": version, "go": goVersion, "engine": engine}})
 	build.Set(1)
-	s.registry.MustRegister(s.requests, s.duration, s.bytesIn, s.bytesOut, s.batches, build, poolCollector{pools},
+	s.registry.MustRegister(s.requests, s.duration, s.bytesIn, s.bytesOut, s.batches, s.dropped, build, poolCollector{pools},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return s
 }
@@ -72,6 +75,9 @@ func (s *Stats) Request(route, method string, status int, in, out int64, took ti
 
 // Batch notes the size of one transaction of the group commit.
 func (s *Stats) Batch(kind string, size int) { s.batches.WithLabelValues(kind).Observe(float64(size)) }
+
+// DroppedTelemetry counts records that could be kept nowhere.
+func (s *Stats) DroppedTelemetry(n int) { s.dropped.Add(float64(n)) }
 
 // poolCollector reads the connection pools when the page is asked for.
 type poolCollector struct{ pools func() []Pool }

@@ -20,7 +20,8 @@ const (
 // Parse makes a report out of an upload. The errors, all Invalid or InvalidJSON, name the part.
 //
 // AccountID, AgentID, AgentName and Transport are each taken from the first place that has them: the header, then its
-// room_tags, the top level of the body, tags like "agent_id:NAME", the metadata of the tag "agent.session".
+// room_tags, the top level of the body. What tags say beyond that is the domain's to read, because tags also arrive by
+// other ways.
 func Parse(u Upload) (*session.Report, error) {
 	if u.Header == nil {
 		return nil, errNoHeader()
@@ -51,9 +52,6 @@ func parse(h Header, chat []byte, hasChat bool) (*session.Report, error) {
 			return nil, err
 		}
 		h.Identity.orElse(p.who)
-		h.Identity.orElse(tagIdentity(r.Tags))
-		r.Evaluations = withTagVerdicts(r.Evaluations, r.Tags)
-		r.Outcome = outcomeOrTag(r.Outcome, r.Tags)
 	}
 	r.AccountID, r.AgentID, r.AgentName, r.Transport = h.AccountID, h.AgentID, h.AgentName, h.Transport
 	return r, checkIDs(r)

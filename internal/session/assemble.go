@@ -10,62 +10,14 @@ import (
 type parts struct {
 	job       string // identity
 	report    *Report
+	log       *LogSignals
+	trace     *TraceSummary
 	recording *Recording
 	signals   Signals
 	first     time.Time
 	last      time.Time
 	created   time.Time
-}
-
-// items are the conversation: the upload's, which is complete, before what log records repeat of it.
-func (p *parts) items() []Item {
-	if p.report != nil && p.report.HasTranscript {
-		return p.report.Items
-	}
-	return nil
-}
-
-func (p *parts) evaluations() []Evaluation {
-	if p.report == nil {
-		return nil
-	}
-	return slices.Clone(p.report.Evaluations)
-}
-
-func (p *parts) outcome() *Outcome {
-	if p.report == nil || p.report.Outcome == nil {
-		return nil
-	}
-	o := *p.report.Outcome
-	return &o
-}
-
-func (p *parts) usage() []Usage {
-	if p.report == nil {
-		return nil
-	}
-	return p.report.Usage
-}
-
-// times derives when the call started and ended and how long it took, as the contract orders the sources.
-func (p *parts) times(items []Item) (start, end time.Time, durationMS *int64) {
-	r := p.report
-	if r != nil {
-		start = firstTime(r.HeaderStart, r.AudioStart, r.BodyStart, earliest(items))
-		end = firstTime(r.EndedAt, p.signals.Report)
-	}
-	if start.IsZero() {
-		return start, end, nil
-	}
-	stop := end
-	if r != nil && !r.Timestamp.IsZero() && !r.Timestamp.Before(start) {
-		stop = r.Timestamp
-	}
-	if stop.IsZero() || stop.Before(start) {
-		return start, end, nil
-	}
-	ms := stop.Sub(start).Milliseconds()
-	return start, end, &ms
+	abandoned bool // nothing came for so long that the call must be over
 }
 
 // assembled is everything computed from the parts; the record keeps a digest of it.
@@ -73,26 +25,52 @@ type assembled struct {
 	session     Session
 	items       []Item
 	metrics     Metrics
+	tags        []Tag // by name
 	evaluations []Evaluation
 	outcome     *Outcome
 	usage       []Usage
-	tags        []Tag
+	options     []byte
+}
+
+// noReport and noLog stand for what did not come.
+var (
+	noReport = &Report{}
+	noLog    = &LogSignals{}
+	noTrace  = &TraceSummary{}
+)
+
+func orElse[T any](p, otherwise *T) *T {
+	if p == nil {
+		return otherwise
+	}
+	return p
 }
 
 func (p *parts) assemble() assembled {
-	a := assembled{items: p.items(), evaluations: p.evaluations(), outcome: p.outcome(), usage: p.usage()}
+	r, l, t := orElse(p.report, noReport), orElse(p.log, noLog), orElse(p.trace, noTrace)
+	a := assembled{items: p.items(), usage: r.Usage, options: r.Options}
+	if len(a.usage) == 0 {
+		a.usage = l.Usage
+	}
+	if len(a.options) == 0 {
+		a.options = l.Options
+	}
+	a.tags = p.tags(r, l)
+	a.evaluations = p.evaluations(r, l, a.tags)
+	a.outcome = p.outcome(r, l, a.tags)
+
+	who := identity{account: r.AccountID, agent: r.AgentID, agentName: r.AgentName, transport: r.Transport}
+	who.orElse(identityOfTags(a.tags))
+	who.orElse(identity{agentName: firstString(l.AgentName, t.AgentName)})
 	s := Session{
-		JobID: p.job, Recording: p.recording, CreatedAt: p.created, Signals: p.signals,
-		FirstSignalAt: p.first, LastSignalAt: p.last,
+		JobID: firstString(p.job, r.BodyJobID), RoomName: firstString(r.RoomName, l.RoomName, t.RoomName),
+		AccountID: who.account, AgentID: who.agent, AgentName: who.agentName, Transport: who.transport,
+		AudioStartedAt: r.AudioStart, SDKVersion: firstString(r.SDKVersion, l.SDKVersion),
+		Recording: p.recording, CreatedAt: p.created, Signals: p.signals, FirstSignalAt: p.first, LastSignalAt: p.last,
 	}
-	if r := p.report; r != nil {
-		s.JobID = firstString(p.job, r.BodyJobID)
-		s.RoomName, s.SDKVersion = r.RoomName, r.SDKVersion
-		s.AccountID, s.AgentID, s.AgentName, s.Transport = r.AccountID, r.AgentID, r.AgentName, r.Transport
-		s.AudioStartedAt = r.AudioStart
-		a.tags = slices.Clone(r.Tags)
-	}
-	s.StartedAt, s.EndedAt, s.DurationMS = p.times(a.items)
+	s.StartedAt = firstTime(l.StartedAt, r.HeaderStart, r.AudioStart, r.BodyStart, earliest(a.items), t.Started, t.First, l.FirstAt)
+	s.EndedAt = p.end(r, l, t)
+	s.DurationMS = duration(s.StartedAt, s.EndedAt, later(r.Timestamp, l.ReportTimestamp))
 	a.metrics = Compute(Input{Items: a.items, Usage: a.usage, Transport: s.Transport, StartedAt: s.StartedAt, DurationMS: s.DurationMS})
 	s.HasSTT, s.HasLLM, s.HasTTS = Capabilities(a.items, s.Transport)
 	s.ToolCallCount = a.metrics.Summary.TotalToolCalls
@@ -103,9 +81,7 @@ func (p *parts) assemble() assembled {
 			s.TurnCount++
 		}
 	}
-	for i := range a.evaluations {
-		e := &a.evaluations[i]
-		e.CreatedAt = firstTime(e.CreatedAt, p.signals.Evaluations, p.signals.Report)
+	for _, e := range a.evaluations {
 		switch e.Verdict {
 		case "pass":
 			s.EvalPassCount++
@@ -113,15 +89,109 @@ func (p *parts) assemble() assembled {
 			s.EvalFailCount++
 		}
 	}
-	for i := range a.tags {
-		a.tags[i].CreatedAt = firstTime(a.tags[i].CreatedAt, p.signals.Report)
-	}
 	if a.outcome != nil {
-		a.outcome.CreatedAt = firstTime(a.outcome.CreatedAt, p.signals.Outcome, p.signals.Report)
 		s.Outcome = a.outcome.Outcome
 	}
+	s.Incomplete = p.incomplete(&s, a.items)
 	a.session = s
 	return a
+}
+
+// items are the conversation: the upload's, which is complete, before what log records repeat of it.
+func (p *parts) items() []Item {
+	if p.report != nil && p.report.HasTranscript {
+		return p.report.Items
+	}
+	return orElse(p.log, noLog).Items
+}
+
+func (p *parts) tags(r *Report, l *LogSignals) []Tag {
+	tags := slices.Concat(r.Tags, l.Tags)
+	for i := range tags {
+		received(&tags[i].CreatedAt, p.signals.Report)
+	}
+	return joinTags(tags)
+}
+
+func (p *parts) evaluations(r *Report, l *LogSignals, tags []Tag) []Evaluation {
+	all := slices.Concat(r.Evaluations, l.Evaluations)
+	for i := range all {
+		received(&all[i].CreatedAt, p.signals.Report)
+		if all[i].Tag == "" && all[i].JudgeName != "" {
+			// The tag is derived from the other two by every SDK; without it the same verdict would be two.
+			all[i].Tag = judgePrefix + all[i].JudgeName + ":" + all[i].Verdict
+		}
+	}
+	return addJudgeTags(joinEvaluations(all), tags)
+}
+
+func (p *parts) outcome(r *Report, l *LogSignals, tags []Tag) *Outcome {
+	var uploaded *Outcome
+	if r.Outcome != nil {
+		o := *r.Outcome
+		received(&o.CreatedAt, p.signals.Report)
+		uploaded = &o
+	}
+	o, tagged := joinOutcomes(uploaded, l.Outcome), outcomeOfTags(tags)
+	switch {
+	case o == nil:
+		return tagged
+	case o.Outcome == "" && tagged != nil: // some SDKs send the reason only: livekit-wire.md 5.1
+		tagged.Reason, tagged.Raw = o.Reason, o.Raw
+		return tagged
+	}
+	return o
+}
+
+// end is when the call ended, zero while it goes on. SDKs upload the report when a call ends; the report's log record
+// and certain spans end it too; a call that fell silent ended with its last signal.
+func (p *parts) end(r *Report, l *LogSignals, t *TraceSummary) time.Time {
+	if p.report != nil {
+		return firstTime(r.EndedAt, p.signals.Report)
+	}
+	end := l.ReportTimestamp
+	if t.Ended {
+		end = firstTime(end, t.EndedAt)
+	}
+	if end.IsZero() && p.abandoned {
+		end = p.last
+	}
+	return end
+}
+
+// duration is how long the call took in ms: to the report's own timestamp if it makes sense, else to the end.
+func duration(start, end, reported time.Time) *int64 {
+	if !reported.IsZero() && !reported.Before(start) {
+		end = reported
+	}
+	if start.IsZero() || end.IsZero() || end.Before(start) {
+		return nil
+	}
+	ms := end.Sub(start).Milliseconds()
+	return &ms
+}
+
+// Reasons why an ended session is not complete.
+const (
+	IncompleteNoReport     = "the session report never came"
+	IncompleteNoTranscript = "no transcript came"
+	IncompleteAbandoned    = "nothing came for 30 minutes, and nothing said that the call ended"
+)
+
+func (p *parts) incomplete(s *Session, items []Item) (reasons []string) {
+	if s.EndedAt.IsZero() {
+		return nil
+	}
+	if p.report == nil {
+		reasons = append(reasons, IncompleteNoReport)
+	}
+	if len(items) == 0 && !orElse(p.report, noReport).HasTranscript {
+		reasons = append(reasons, IncompleteNoTranscript)
+	}
+	if p.report == nil && p.abandoned && s.EndedAt.Equal(p.last) {
+		reasons = append(reasons, IncompleteAbandoned)
+	}
+	return reasons
 }
 
 // record digests the parts into what the store keeps.

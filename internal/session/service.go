@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"time"
@@ -101,6 +102,25 @@ func (s *Service) load(prior Prior) (*parts, error) {
 			return nil, errs.Wrap(errs.Internal, err, "a stored report cannot be read")
 		}
 	}
+	if doc, err = prior.Doc(DocLog); err != nil {
+		return nil, err
+	}
+	if doc != nil {
+		if p.log, err = UnmarshalLogSignals(doc); err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "stored signals cannot be read")
+		}
+	}
+	if doc, err = prior.Doc(DocTrace); err != nil {
+		return nil, err
+	}
+	if doc != nil {
+		p.trace = new(TraceSummary)
+		if err := json.Unmarshal(doc, p.trace); err != nil {
+			return nil, errs.Wrap(errs.Internal, err, "a stored trace summary cannot be read")
+		}
+	}
+	// An end that no signal explains was given to a session that fell silent.
+	p.abandoned = !old.EndedAt.IsZero() && p.end(orElse(p.report, noReport), orElse(p.log, noLog), orElse(p.trace, noTrace)).IsZero()
 	return p, nil
 }
 
@@ -109,6 +129,7 @@ func (p *parts) add(job string, arrived Signals, now time.Time) {
 	p.job = firstString(p.job, job)
 	p.signals = p.signals.merge(arrived)
 	p.first, p.last = earlier(p.first, now), later(p.last, now)
+	p.abandoned = false
 }
 
 // merge keeps the first arrival of each signal.
@@ -160,9 +181,9 @@ func (s *Service) Get(ctx context.Context, id string) (*Detail, error) {
 	a := p.assemble()
 	a.session.ID = st.Session.ID
 	d := &Detail{Session: a.session, Items: a.items, Metrics: a.metrics, Tags: a.tags,
-		Evaluations: a.evaluations, Outcome: a.outcome, Usage: a.usage}
+		Evaluations: a.evaluations, Outcome: a.outcome, Usage: a.usage, Options: a.options}
 	if p.report != nil {
-		d.Events, d.Options = p.report.Events, p.report.Options
+		d.Events = p.report.Events
 		d.ReportDoc = st.Docs[DocReport]
 	}
 	return d, nil

@@ -49,9 +49,10 @@ type Record struct {
 	Verdicts []Verdict
 	// OutcomeAt is when the outcome first reached us; zero without one.
 	OutcomeAt time.Time
-	// Tokens are the searchable words in order, as Tokens gives them.
-	Tokens []string
-	Docs   map[DocKind][]byte
+	// Tokens are the searchable words in order, as Tokens gives them. With SameWords they are what is indexed already.
+	Tokens    []string
+	SameWords bool
+	Docs      map[DocKind][]byte
 }
 
 // Verdict is one evaluation as alert rules count it.
@@ -67,6 +68,10 @@ type Change struct {
 	Key   Key
 	Fresh *Record
 	Merge func(Prior) (*Record, error)
+	// Chunks are kept beside the session; one that is there already is not stored twice.
+	Chunks []Chunk
+	// OnlyExisting makes the change do nothing when the session is gone; Fresh is nil then.
+	OnlyExisting bool
 }
 
 // Applied is the result of a durable change.
@@ -111,6 +116,14 @@ type Store interface {
 	Apply(ctx context.Context, c Change) (Applied, error)
 	List(ctx context.Context, f Filter, p Page) (rows []Listed, total int, err error)
 	Get(ctx context.Context, id string) (*Stored, error)
+	// AppendChunks keeps chunks that belong to no session under an owner's name.
+	AppendChunks(ctx context.Context, owner string, chunks []Chunk) error
+	// Chunks reads the chunks of a session, NotFound when there is no such session; TraceChunks those of traces
+	// without a session.
+	Chunks(ctx context.Context, id string, kind ChunkKind) ([][]byte, error)
+	TraceChunks(ctx context.Context, traceIDs []string, kind ChunkKind) ([][]byte, error)
+	// Silent finds active sessions whose last signal came no later than a time.
+	Silent(ctx context.Context, notAfter time.Time, limit int) ([]Key, error)
 	// Delete removes sessions with all that belongs to them and returns their recordings.
 	Delete(ctx context.Context, ids []string) (deleted int, recordings []Recording, err error)
 }

@@ -61,26 +61,29 @@ type dialect struct {
 	conflict  func(error) bool // two transactions met: trying again helps
 }
 
+// sqliteNextMark is one more than every mark there is.
+const sqliteNextMark = `SELECT max(coalesce((SELECT max(change) FROM sessions), 0),
+	coalesce((SELECT max(change) FROM session_deletions), 0), coalesce((SELECT max(change) FROM eval_cases), 0),
+	coalesce((SELECT max(change) FROM eval_deletions), 0)) + 1`
+
 var sqliteDialect = dialect{
 	name:          "sqlite",
 	migrations:    "migrations/sqlite",
 	rowsPerInsert: 1,
 
 	keepStatements: true,
-	changeMark: `SELECT max(coalesce((SELECT max(change) FROM sessions), 0),
-		coalesce((SELECT max(change) FROM session_deletions), 0)) + 1`,
-	changeHorizon: `SELECT max(coalesce((SELECT max(change) FROM sessions), 0),
-		coalesce((SELECT max(change) FROM session_deletions), 0)) + 1`,
-	version:      `SELECT data_version FROM pragma_data_version`,
-	searchWords:  func(tokens []string) string { return strings.Join(tokens, " ") },
-	wordsParam:   "%s",
-	searchKey:    "rowid",
-	searchDelete: `DELETE FROM session_search WHERE rowid = $1`,
-	takeQueued:   `DELETE FROM search_queue WHERE num IN (SELECT num FROM search_queue ORDER BY num LIMIT $1) RETURNING num, words`,
-	searchMatch:  fts5Query,
-	matchOp:      "words MATCH %s",
-	transient:    sqliteTransient,
-	conflict:     func(error) bool { return false },
+	changeMark:     sqliteNextMark,
+	changeHorizon:  sqliteNextMark,
+	version:        `SELECT data_version FROM pragma_data_version`,
+	searchWords:    func(tokens []string) string { return strings.Join(tokens, " ") },
+	wordsParam:     "%s",
+	searchKey:      "rowid",
+	searchDelete:   `DELETE FROM session_search WHERE rowid = $1`,
+	takeQueued:     `DELETE FROM search_queue WHERE num IN (SELECT num FROM search_queue ORDER BY num LIMIT $1) RETURNING num, words`,
+	searchMatch:    fts5Query,
+	matchOp:        "words MATCH %s",
+	transient:      sqliteTransient,
+	conflict:       func(error) bool { return false },
 }
 
 var postgresDialect = dialect{

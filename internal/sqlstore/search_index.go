@@ -5,14 +5,11 @@ import (
 	"database/sql"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 const (
-	// indexEvery is how many queued sessions wake the indexer before its time.
+	// indexEvery is how many queued sessions ask for indexing before its time.
 	indexEvery = 400
-	// indexPause is how long queued words wait for company. A search does not wait: it indexes what is queued first.
-	indexPause = 2 * time.Second
 	// indexBatch is how many sessions one transaction indexes.
 	indexBatch = 500
 )
@@ -21,69 +18,40 @@ const (
 // segment of its own that must be merged with others later. The queue is a table, so nothing is forgotten in a crash, and
 // any process may empty it.
 type indexer struct {
-	s       *Store
-	queued  atomic.Int64
-	wake    chan struct{}
-	stop    context.CancelFunc
-	stopped chan struct{}
-	one     sync.Mutex // one pass at a time in this process
-}
-
-func startIndexer(s *Store) *indexer {
-	ctx, stop := context.WithCancel(context.Background())
-	x := &indexer{s: s, wake: make(chan struct{}, 1), stop: stop, stopped: make(chan struct{})}
-	x.queued.Store(1) // what a process before this one left behind
-	go x.run(ctx)
-	return x
+	queued atomic.Int64 // roughly; other processes queue too
+	wanted chan struct{}
+	one    sync.Mutex // one pass at a time in this process
 }
 
 // added notes a queued session.
 func (x *indexer) added() {
 	if x.queued.Add(1)%indexEvery == 0 {
 		select {
-		case x.wake <- struct{}{}:
+		case x.wanted <- struct{}{}:
 		default:
 		}
 	}
 }
 
-func (x *indexer) run(ctx context.Context) {
-	defer close(x.stopped)
-	t := time.NewTicker(indexPause)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		case <-x.wake:
-		}
-		if x.queued.Load() > 0 {
-			x.drain(ctx) // when it fails the words stay queued for the next time
-		}
-	}
-}
+// IndexWanted receives when so many sessions are queued that IndexQueued should run now rather than in a while.
+func (s *Store) IndexWanted() <-chan struct{} { return s.index.wanted }
 
-// drain indexes everything that is queued.
-func (x *indexer) drain(ctx context.Context) error {
-	x.one.Lock()
-	defer x.one.Unlock()
+// IndexQueued indexes the words of all queued sessions. A search does it first, so that it finds everything that was
+// acknowledged; otherwise it wants calling every few seconds. When it fails the words stay queued.
+func (s *Store) IndexQueued(ctx context.Context) error {
+	s.index.one.Lock()
+	defer s.index.one.Unlock()
+	var waiting int
+	err := s.r.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM search_queue LIMIT 1) AS some`).Scan(&waiting)
+	if err != nil || waiting == 0 {
+		return s.fail(err)
+	}
 	for {
-		before := x.queued.Load()
-		n, err := x.s.indexBatch(ctx)
-		if err != nil {
+		n, err := s.indexBatch(ctx)
+		if err != nil || n < indexBatch {
 			return err
 		}
-		if n < indexBatch {
-			x.queued.CompareAndSwap(before, 0)
-			return nil
-		}
 	}
-}
-
-func (x *indexer) close() {
-	x.stop()
-	<-x.stopped
 }
 
 // indexBatch indexes some queued sessions and returns how many.
@@ -118,13 +86,4 @@ func (s *Store) indexBatch(ctx context.Context) (int, error) {
 			map[string]string{"words": s.d.wordsParam}, "", words, nil)
 	})
 	return n, err
-}
-
-// searchable makes everything acknowledged so far findable.
-func (s *Store) searchable(ctx context.Context) error {
-	var waiting int
-	if err := s.r.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM search_queue LIMIT 1) AS some`).Scan(&waiting); err != nil || waiting == 0 {
-		return err
-	}
-	return s.indexer.drain(ctx)
 }

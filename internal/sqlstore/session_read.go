@@ -147,8 +147,8 @@ func (s *Store) sessionWhere(f session.Filter) *where {
 // List implements session.Store.
 func (s *Store) List(ctx context.Context, f session.Filter, p session.Page) ([]session.Listed, int, error) {
 	if len(f.Search.Must)+len(f.Search.Not) > 0 {
-		if err := s.searchable(ctx); err != nil {
-			return nil, 0, s.fail(err)
+		if err := s.IndexQueued(ctx); err != nil {
+			return nil, 0, err
 		}
 	}
 	w := s.sessionWhere(f)

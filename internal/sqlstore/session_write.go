@@ -23,6 +23,7 @@ const activeListAt = int64(1) << 60
 type sessionWrite struct {
 	change  session.Change
 	fresh   *encodedSession
+	chunks  []storedChunk
 	applied session.Applied
 }
 
@@ -55,15 +56,17 @@ var upsertSession = func() string {
 
 // Apply implements session.Store. It returns when the change is durable.
 func (s *Store) Apply(ctx context.Context, c session.Change) (session.Applied, error) {
-	fresh, err := s.encodeSession(c.Fresh)
-	if err != nil {
-		return session.Applied{}, err
+	w := &sessionWrite{change: c, chunks: encodeChunks(c.Chunks)}
+	if !c.OnlyExisting {
+		var err error
+		if w.fresh, err = s.encodeSession(c.Fresh); err != nil {
+			return session.Applied{}, err
+		}
 	}
-	w := &sessionWrite{change: c, fresh: fresh}
 	if err := s.sessions.do(ctx, w); err != nil {
 		return session.Applied{}, err
 	}
-	s.indexer.added()
+	s.index.added()
 	return w.applied, nil
 }
 
@@ -158,9 +161,9 @@ func (s *Store) writeSessions(ctx context.Context, tx *sql.Tx, group []*sessionW
 	if err != nil {
 		return err
 	}
-	rows := make([][]any, len(group))
+	rows := make([][]any, 0, len(group))
 	encoded := make(map[string]*encodedSession, len(group))
-	for i, w := range group {
+	for _, w := range group {
 		room, ok := existing[w.change.Key.Room]
 		id := w.change.Key.Resolve(room.job, ok)
 		e := w.fresh
@@ -170,7 +173,10 @@ func (s *Store) writeSessions(ctx context.Context, tx *sql.Tx, group []*sessionW
 				return err
 			}
 		}
-		rows[i] = append([]any{id, mark}, e.row...)
+		if e == nil {
+			continue // it was to change only if it is there
+		}
+		rows = append(rows, append([]any{id, mark}, e.row...))
 		encoded[id] = e
 	}
 	nums := make(map[string]int64, len(group))
@@ -182,6 +188,15 @@ func (s *Store) writeSessions(ctx context.Context, tx *sql.Tx, group []*sessionW
 		return err
 	})
 	if err != nil {
+		return err
+	}
+	var chunks [][]any
+	for _, w := range group {
+		if num, ok := nums[w.applied.ID]; ok {
+			chunks = appendChunkRows(chunks, sessionOwner(num), w.chunks)
+		}
+	}
+	if err := s.insertChunks(ctx, tx, chunks); err != nil {
 		return err
 	}
 	return s.writeSessionParts(ctx, tx, nums, encoded)
@@ -200,7 +215,9 @@ func (s *Store) writeSessionParts(ctx context.Context, tx *sql.Tx, nums map[stri
 		for kind, data := range e.docs {
 			docs = append(docs, []any{docID(num, kind), data})
 		}
-		words = append(words, []any{num, e.words})
+		if !e.record.SameWords {
+			words = append(words, []any{num, e.words})
+		}
 	}
 	if err := s.insertRows(ctx, tx, "session_docs", []string{"id", "data"}, nil,
 		"ON CONFLICT (id) DO UPDATE SET data = excluded.data", docs, nil); err != nil {
@@ -351,6 +368,9 @@ func (s *Store) deleteSessionParts(ctx context.Context, tx *sql.Tx, nums []int64
 			if _, err := tx.ExecContext(ctx, q, num); err != nil {
 				return err
 			}
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM telemetry_chunks WHERE owner = $1`, sessionOwner(num)); err != nil {
+			return err
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO session_deletions (num, change) VALUES ($1, $2)`, num, mark); err != nil {
 			return err

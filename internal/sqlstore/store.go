@@ -33,7 +33,9 @@ type Store struct {
 	path string  // of the SQLite file, "" on PostgreSQL
 
 	sessions *batcher[*sessionWrite]
-	indexer  *indexer
+	evals    *batcher[*evalWrite]
+	chunks   *batcher[*chunkWrite]
+	index    indexer
 	counts   countCache
 
 	mu         sync.Mutex
@@ -79,7 +81,9 @@ func Open(engine, path, pgURL string, obs Observer) (*Store, error) {
 		writers = 2 // one gathers while the other waits for the disk
 	}
 	s.sessions = newBatcher(writers, maxSessionBatch, writeTimeout, s.flushSessions, observe("sessions"))
-	s.indexer = startIndexer(s)
+	s.evals = newBatcher(writers, maxEvalBatch, writeTimeout, s.flushEvals, observe("evals"))
+	s.chunks = newBatcher(1, maxChunkBatch, writeTimeout, s.flushChunks, observe("telemetry"))
+	s.index.wanted = make(chan struct{}, 1)
 	return s, nil
 }
 
@@ -134,7 +138,8 @@ func (s *Store) openPostgres(pgURL string) error {
 // Close finishes the transactions that run and closes the database.
 func (s *Store) Close() error {
 	s.sessions.close()
-	s.indexer.close()
+	s.evals.close()
+	s.chunks.close()
 	s.counts.close()
 	if s.r != s.w {
 		s.r.Close()
