@@ -14,7 +14,7 @@ interface AttemptTableProps {
 
 export function AttemptTable({ attempts, withRule }: AttemptTableProps) {
   return (
-    <Table.ScrollContainer minWidth={withRule ? 860 : 640}>
+    <Table.ScrollContainer type="native" minWidth={withRule ? 860 : 640}>
       <Table className={classes.table}>
         <Table.Thead>
           <Table.Tr>

@@ -14,7 +14,7 @@ export function DeliveryChart({ stats }: { stats: WebhookStats }) {
   return (
     <div aria-hidden>
       <BarChart
-        h={130}
+        h={150}
         data={data}
         dataKey="at"
         type="stacked"
@@ -24,7 +24,9 @@ export function DeliveryChart({ stats }: { stats: WebhookStats }) {
         ]}
         valueFormatter={formatCount}
         withLegend
-        gridAxis="y"
+        legendProps={{ verticalAlign: "bottom", height: 30 }}
+        maxBarWidth={48}
+        gridAxis="x"
         yAxisProps={{ width: 36, allowDecimals: false }}
         xAxisProps={{ minTickGap: 50 }}
       />

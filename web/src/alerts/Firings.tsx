@@ -32,7 +32,7 @@ export function Firings({ rule }: { rule: AlertRule }) {
         </Text>
       )}
       {firings.data && firings.data.objects.length > 0 && (
-        <Table.ScrollContainer minWidth={820}>
+        <Table.ScrollContainer type="native" minWidth={820}>
           <Table className={`${classes.table} ${classes.firings}`}>
             <Table.Thead>
               <Table.Tr>

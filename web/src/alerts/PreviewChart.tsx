@@ -27,7 +27,7 @@ export function PreviewChart({ preview, threshold, format }: PreviewChartProps) 
         withGradient={false}
         fillOpacity={0.14}
         strokeWidth={1.6}
-        gridAxis="y"
+        gridAxis="x"
         valueFormatter={format}
         yAxisProps={{ domain: [0, highest * 1.15], width: 62 }}
         xAxisProps={{ tickFormatter: (at: string) => formatLocal(at, false), minTickGap: 70 }}

@@ -14,7 +14,7 @@ export function RuleTable({ rules }: { rules: AlertRule[] }) {
   const now = useNow(10_000);
   return (
     <div className={`panel ${classes.box}`}>
-      <Table.ScrollContainer minWidth={860}>
+      <Table.ScrollContainer type="native" minWidth={860}>
         <Table highlightOnHover className={classes.table}>
           <Table.Thead>
             <Table.Tr>

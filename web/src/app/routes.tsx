@@ -1,6 +1,7 @@
 import { createBrowserRouter, Navigate, type RouteObject } from "react-router";
 import { NotFoundPage } from "./NotFoundPage";
 import { RouteError } from "./RouteError";
+import { PageSkeleton } from "./PageSkeleton";
 import { Shell } from "./Shell";
 import { SessionsPage } from "../sessions/SessionsPage";
 
@@ -26,6 +27,7 @@ const pages: RouteObject[] = [
 export const router = createBrowserRouter([
   {
     element: <Shell />,
+    hydrateFallbackElement: <PageSkeleton />,
     // An error of a page is shown inside the shell, so that the way out stays.
     children: [{ errorElement: <RouteError />, children: pages }],
   },

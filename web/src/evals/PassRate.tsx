@@ -5,8 +5,8 @@ import classes from "./Evals.module.css";
 export function PassRate({ rate }: { rate: number | null }) {
   return (
     <span className={classes.rate}>
-      <span className={classes.track} aria-hidden>
-        {rate !== null && <span className={classes.fill} data-low={rate < 1 || undefined} style={{ width: `${rate * 100}%` }} />}
+      <span className={classes.track} data-low={(rate !== null && rate < 1) || undefined} aria-hidden>
+        {rate !== null && <span className={classes.fill} style={{ width: `${rate * 100}%` }} />}
       </span>
       <span className={classes.rateNumber}>{formatRate(rate)}</span>
     </span>

@@ -29,7 +29,7 @@ export function PassRateTrend({ runs }: { runs: EvalRun[] }) {
           yAxisProps={{ domain: [0, 1], ticks: [0, 0.5, 1], width: 52 }}
           xAxisProps={{ minTickGap: 60 }}
           valueFormatter={formatRate}
-          gridAxis="y"
+          gridAxis="x"
           strokeWidth={2}
           dotProps={{ r: 3 }}
         />

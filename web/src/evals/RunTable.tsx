@@ -17,7 +17,7 @@ interface RunTableProps {
 export function RunTable({ runs, chosen, onChoose }: RunTableProps) {
   return (
     <div className={`panel ${classes.box}`}>
-      <Table.ScrollContainer minWidth={980}>
+      <Table.ScrollContainer type="native" minWidth={980}>
         <Table highlightOnHover className={classes.table}>
           <Table.Thead>
             <Table.Tr>

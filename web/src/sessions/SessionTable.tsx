@@ -18,7 +18,7 @@ interface SessionTableProps {
 
 export function SessionTable({ rows, selected, stale }: SessionTableProps) {
   return (
-    <Table.ScrollContainer minWidth={0} className={`panel ${classes.box}`}>
+    <Table.ScrollContainer type="native" minWidth={0} className={`panel ${classes.box}`}>
       <Table highlightOnHover className={classes.table} data-stale={stale || undefined}>
         <Table.Thead>
           <Table.Tr>

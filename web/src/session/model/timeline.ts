@@ -145,6 +145,8 @@ export function buildTimeline(session: SessionDetail): Timeline {
   addSilences(timeline, session);
   addEvents(timeline, session, at, onAxis);
   timeline.marks.sort((a, b) => a.at - b.at);
+  timeline.tools.sort((a, b) => a.start - b.start);
+  timeline.speech.sort((a, b) => a.start - b.start);
   timeline.duration = lastPosition(timeline, session);
   return timeline;
 }

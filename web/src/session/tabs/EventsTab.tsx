@@ -31,7 +31,7 @@ export function EventsTab({ session }: { session: SessionDetail }) {
           {formatCount(matching.length)} of {plural(events.length, "event")}
         </Text>
       </div>
-      <Table.ScrollContainer minWidth={520}>
+      <Table.ScrollContainer type="native" minWidth={520}>
         <Table layout="fixed">
           <Table.Thead>
             <Table.Tr>

@@ -41,7 +41,7 @@ export function MetricsTab({ session }: { session: SessionDetail }) {
       <div className={classes.columns}>
         <section>
           <h2 className={classes.heading}>Latency by stage</h2>
-          <Table.ScrollContainer minWidth={420}>
+          <Table.ScrollContainer type="native" minWidth={420}>
             <Table className={classes.numbers}>
               <Table.Thead>
                 <Table.Tr>

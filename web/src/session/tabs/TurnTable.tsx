@@ -16,7 +16,7 @@ export function TurnTable({ turns }: { turns: Turn[] }) {
   const shown = all ? turns : turns.slice(0, shownAtFirst);
   return (
     <>
-      <Table.ScrollContainer minWidth={760}>
+      <Table.ScrollContainer type="native" minWidth={760}>
         <Table className={classes.numbers}>
           <Table.Thead>
             <Table.Tr>

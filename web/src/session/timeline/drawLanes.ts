@@ -276,25 +276,30 @@ function drawSlowFlag(ctx: CanvasRenderingContext2D, reply: Reply, x: number, wi
 function drawTools(ctx: CanvasRenderingContext2D, { timeline, scale, palette, font }: LaneScene, lane: Lane, hits: Hit[]) {
   const y = lane.top + 4;
   const height = lane.height - 8;
-  let labelled = -Infinity;
-  for (const tool of timeline.tools) {
-    if (!visible(scale, tool.start, tool.end)) continue;
+  ctx.font = `11px ${font}`;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "middle";
+  timeline.tools.forEach((tool, index) => {
+    if (!visible(scale, tool.start, tool.end)) return;
     const x = toX(scale, tool.start);
     const width = Math.max(4, toX(scale, tool.end) - x);
     ctx.fillStyle = tool.isError ? palette.bad : tool.open ? hatch(ctx, palette.dim) : palette.dim;
     ctx.fillRect(x, y, width, height);
-    ctx.font = `11px ${font}`;
-    ctx.textAlign = "left";
-    ctx.textBaseline = "middle";
-    const label = tool.isError ? `✕ ${tool.name}` : tool.name;
-    const labelWidth = ctx.measureText(label).width;
-    if (x + width + 4 > labelled) {
-      ctx.fillStyle = tool.isError ? palette.bad : palette.text;
-      ctx.fillText(label, x + width + 4, lane.top + lane.height / 2 + 0.5);
-      labelled = x + width + labelWidth + 12;
-    }
+    // The name stands behind the bar as far as the next bar leaves room.
+    const next = timeline.tools[index + 1];
+    const room = (next ? toX(scale, next.start) : Infinity) - (x + width + 8);
+    ctx.fillStyle = tool.isError ? palette.bad : palette.text;
+    ctx.fillText(fitted(ctx, tool.isError ? `✕ ${tool.name}` : tool.name, room), x + width + 4, lane.top + lane.height / 2 + 0.5);
     hits.push({ x, y: lane.top, width: Math.max(width, 6), height: lane.height, target: { type: "tool", tool } });
-  }
+  });
+}
+
+/** The text as far as it fits, "" when not even its beginning does. */
+function fitted(ctx: CanvasRenderingContext2D, words: string, room: number): string {
+  const width = ctx.measureText(words).width;
+  if (width <= room) return words;
+  const keep = Math.floor((words.length * room) / width) - 1;
+  return keep < 2 ? "" : `${words.slice(0, keep)}…`;
 }
 
 function drawMarks(ctx: CanvasRenderingContext2D, { timeline, scale, palette }: LaneScene, lane: Lane, hits: Hit[]) {
