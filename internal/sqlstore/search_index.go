@@ -9,9 +9,9 @@ import (
 
 const (
 	// indexEvery is how many queued sessions ask for indexing before its time.
-	indexEvery = 400
+	indexEvery = 200
 	// indexBatch is how many sessions one transaction indexes.
-	indexBatch = 500
+	indexBatch = 200
 )
 
 // indexer moves words from the queue into the search index, many sessions at a time: each transaction of FTS5 writes a
@@ -42,7 +42,7 @@ func (s *Store) IndexQueued(ctx context.Context) error {
 	s.index.one.Lock()
 	defer s.index.one.Unlock()
 	var waiting int
-	err := s.r.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM search_queue LIMIT 1) AS some`).Scan(&waiting)
+	err := s.r.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT 1 FROM search_queue LIMIT 1) AS waiting`).Scan(&waiting)
 	if err != nil || waiting == 0 {
 		return s.fail(err)
 	}
