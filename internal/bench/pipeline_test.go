@@ -22,7 +22,7 @@ func BenchmarkPipeline(b *testing.B) {
 	for _, engine := range engines {
 		b.Run(engine, func(b *testing.B) {
 			h := handler(b, engine)
-			reports := make([][]byte, 2000)
+			reports := make([][]byte, min(b.N, 8000))
 			kinds := make([]string, len(reports))
 			for i := range reports {
 				kinds[i], reports[i] = demo.BenchCall(i).Multipart(nil)

@@ -24,7 +24,7 @@ type countCache struct {
 // count runs a counting query or answers from memory when the database is unchanged.
 func (s *Store) count(ctx context.Context, query string, args []any) (int, error) {
 	c := &s.counts
-	key := query + fmt.Sprintf("%q", args)
+	key := query + fmt.Sprintf("%#v", args) // %q would write all times alike
 	c.mu.Lock()
 	version, err := c.currentVersion(ctx, s)
 	if err != nil {
