@@ -10,16 +10,9 @@ const (
 	// readTimeout bounds each of the reads of a tick, so that one slow query costs its own rules this tick and nothing else.
 	readTimeout = 20 * time.Second
 
-	// overlap is how far an incremental read goes back before the last one. A change can carry an earlier time than the
-	// moment it becomes visible: its transaction may commit late, and its process's clock may lag. Reading a change
-	// twice is harmless.
-	overlap = 2 * time.Minute
-
-	// fullEvery is how often everything is read again, which heals whatever no incremental read could see.
-	fullEvery = 10 * time.Minute
-
-	// unknown stands for a deletion count that could not be read.
-	unknown = -1
+	// fullEvery is how often everything is read again all the same: it gives back the memory of what has left the windows,
+	// and mends what nobody told us about, such as rows that were edited by hand.
+	fullEvery = time.Hour
 )
 
 // measurer is a window of one kind of facts.
@@ -31,20 +24,20 @@ type measurer[W any] interface {
 }
 
 // cached keeps a window of facts between ticks, so that a tick reads only what changed since the last one. It is never
-// a source of truth: any doubt (a deletion somewhere, a failed read, a longer window than before, a clock that went back)
-// and every tenth minute make it read everything again.
+// a source of truth: any doubt (a failed read, a longer window than before, a clock that went back) makes it read everything
+// again.
 type cached[W any, P measurer[W]] struct {
-	read func(ctx context.Context, w P, q FactQuery) error
+	read func(ctx context.Context, w P, q FactQuery) (Mark, error)
 
-	window    P     // nil when there is nothing to trust
-	from      int64 // µs: everything later is in the window
-	readAt    time.Time
-	fullAt    time.Time
-	deletions int64
-	full      bool // the last tick read everything
+	window P     // nil when there is nothing to trust
+	from   int64 // µs: everything later is in the window
+	since  Mark  // of the last read
+	readAt time.Time
+	fullAt time.Time
+	full   bool // the last tick read everything
 }
 
-func newCached[W any, P measurer[W]](read func(ctx context.Context, w P, q FactQuery) error) *cached[W, P] {
+func newCached[W any, P measurer[W]](read func(ctx context.Context, w P, q FactQuery) (Mark, error)) *cached[W, P] {
 	return &cached[W, P]{read: read}
 }
 
@@ -64,7 +57,7 @@ func (w *wanted) add(v *verdict, now time.Time) {
 }
 
 // tick brings the window up to date and fills in the counts of the wanted rules. On an error they are marked as failed.
-func (c *cached[W, P]) tick(ctx context.Context, want wanted, now time.Time, deletions int64) error {
+func (c *cached[W, P]) tick(ctx context.Context, want wanted, now time.Time) error {
 	c.full = false
 	if want.longest == 0 {
 		c.window = nil
@@ -72,7 +65,7 @@ func (c *cached[W, P]) tick(ctx context.Context, want wanted, now time.Time, del
 	if len(want.rules) == 0 {
 		return nil
 	}
-	if err := c.refresh(ctx, now, want.longest, deletions); err != nil {
+	if err := c.refresh(ctx, now, want.longest); err != nil {
 		c.window = nil
 		for _, v := range want.rules {
 			v.failed = true
@@ -89,20 +82,19 @@ func (c *cached[W, P]) tick(ctx context.Context, want wanted, now time.Time, del
 	return nil
 }
 
-func (c *cached[W, P]) refresh(ctx context.Context, now time.Time, longest time.Duration, deletions int64) error {
+func (c *cached[W, P]) refresh(ctx context.Context, now time.Time, longest time.Duration) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	start := windowStart(now, longest)
-	c.full = c.window == nil || start < c.from || deletions == unknown || deletions != c.deletions ||
-		now.Before(c.readAt) || now.Sub(c.fullAt) >= fullEvery
+	c.full = c.window == nil || start < c.from || now.Before(c.readAt) || now.Sub(c.fullAt) >= fullEvery
 	if c.full {
 		// What lies in the future by a client's clock is read too: its time will come without it changing again.
-		fresh := P(new(W))
-		if err := c.read(ctx, fresh, FactQuery{After: start, Until: math.MaxInt64}); err != nil {
-			return err
-		}
-		c.window, c.from, c.fullAt, c.deletions = fresh, start, now, deletions
-	} else if err := c.read(ctx, c.window, FactQuery{ChangedSince: c.readAt.Add(-overlap).UnixMicro()}); err != nil {
+		c.window, c.from, c.fullAt = new(W), start, now
+		c.since, err = c.read(ctx, c.window, FactQuery{After: start, Until: math.MaxInt64})
+	} else {
+		c.since, err = c.read(ctx, c.window, FactQuery{Since: c.since})
+	}
+	if err != nil {
 		return err
 	}
 	c.readAt = now

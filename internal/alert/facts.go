@@ -14,7 +14,7 @@ import (
 type SessionFacts struct {
 	Num              int64  // the session's number: facts with the same number replace each other
 	SessionID        string // as in URLs
-	EndedAt          int64  // µs since the epoch; 0 while the session is active
+	EndedAt          int64  // µs since the epoch; 0 while the session is active, and for one that was deleted
 	Agent, Account   string // "" when unknown
 	AssistantTurns   int
 	InterruptedTurns int
@@ -23,43 +23,49 @@ type SessionFacts struct {
 	Perceived, TTFT, TTFB, STT []float64
 }
 
-// VerdictFacts is one verdict of a judge on a session or on an eval case, its owner. What is read about an owner replaces
-// everything known about it; an owner that changed and has no verdict left is handed over once with Verdict "".
+// VerdictFacts is one verdict of a judge on a session or on an eval case, its owner. What a read hands over about an owner
+// replaces everything known about it.
 type VerdictFacts struct {
 	Source         string // SourceSessions or SourceRuns
 	Owner          int64  // number of the session or of the eval case
-	At             int64  // µs since the epoch: when it first reached us
+	At             int64  // µs since the epoch: when it reached us
 	Judge          string // api.md, Alerts: judge_name, else name, else intent
-	Verdict        string
+	Verdict        string // "" says that the owner has no verdict, or is gone
 	Agent, Account string
+
+	// LastOwner, when greater than Owner, makes a fact without Verdict speak of all owners from Owner to LastOwner: the
+	// cases of a deleted run.
+	LastOwner int64
 }
 
-// OutcomeFacts is the outcome of a session. Outcome "" says that the session has none.
+// OutcomeFacts is the outcome of a session.
 type OutcomeFacts struct {
-	Num            int64 // the session's number: facts with the same number replace each other
-	At             int64 // µs since the epoch: when it first reached us
-	Outcome        string
+	Num            int64  // the session's number: facts with the same number replace each other
+	At             int64  // µs since the epoch: when it reached us
+	Outcome        string // "" says that the session has none, or is gone
 	Agent, Account string
 }
 
-// FactQuery says which facts to read. Times are µs since the epoch.
+// Mark is a place in the order of all changes of the store. It means nothing else.
+type Mark int64
+
+// FactQuery says which facts to read.
 type FactQuery struct {
-	// After and Until bound the time that windows go by: After < t <= Until, where t is ended_at for sessions and the time
-	// of arrival for verdicts and outcomes. They hold when ChangedSince is 0.
+	// After and Until bound the time, in µs, that windows go by: After < t <= Until, where t is ended_at for sessions and the
+	// time of arrival for verdicts and outcomes. They hold when Since is 0; facts outside may be handed over too.
 	After, Until int64
-	// ChangedSince, when not 0, asks instead for all facts of every owner that changed at or after that time, by the clock
-	// of whoever changed it, whatever the facts' own times: also what is out of the window now, active again or gone.
-	ChangedSince int64
+	// Since, when not 0, asks instead for all facts of every owner that changed from that mark on, whatever the facts' own
+	// times: also what is out of the window now, active again or deleted.
+	Since Mark
 }
 
-// FactStore delivers facts. Each method calls put for every fact once, in any order, and stops with an error when it
-// cannot deliver them all.
+// FactStore delivers facts. Each method calls put for every fact once, in any order, and fails when it cannot deliver them
+// all. It returns the mark from which the next read has to start to miss no change: one from before its own first row, and
+// early enough for transactions that were still running then and commit later.
 type FactStore interface {
-	// DeletionCount grows whenever sessions, eval runs or cases are deleted, in the same transaction.
-	DeletionCount(ctx context.Context) (int64, error)
-	SessionFacts(ctx context.Context, q FactQuery, put func(SessionFacts)) error
-	VerdictFacts(ctx context.Context, q FactQuery, put func(VerdictFacts)) error
-	OutcomeFacts(ctx context.Context, q FactQuery, put func(OutcomeFacts)) error
+	SessionFacts(ctx context.Context, q FactQuery, put func(SessionFacts)) (Mark, error)
+	VerdictFacts(ctx context.Context, q FactQuery, put func(VerdictFacts)) (Mark, error)
+	OutcomeFacts(ctx context.Context, q FactQuery, put func(OutcomeFacts)) (Mark, error)
 }
 
 // failedVerdict reports whether a verdict counts against eval_fail_rate. Case does not matter (api.md, Alerts).
@@ -226,10 +232,20 @@ type Marks struct {
 	marks   []mark // by at, without what was put since the last settle
 	pending []mark
 	changed map[owner]struct{}
+	gone    []ownerRange
+}
+
+type ownerRange struct {
+	run         bool
+	first, last int64
 }
 
 // PutVerdict takes part in replacing what is known about the verdict's owner; see VerdictFacts.
 func (w *Marks) PutVerdict(f VerdictFacts) {
+	if f.LastOwner > f.Owner {
+		w.gone = append(w.gone, ownerRange{f.Source == SourceRuns, f.Owner, f.LastOwner})
+		return
+	}
 	w.put(owner{f.Source == SourceRuns, f.Owner}, f.Verdict != "", f.At, failedVerdict(f.Verdict),
 		scope{f.Agent, f.Account, f.Judge, f.Source})
 }
@@ -257,15 +273,18 @@ func (w *Marks) Len() int {
 
 // settle replaces the marks of all owners that were put.
 func (w *Marks) settle() {
-	if len(w.changed) == 0 {
+	if len(w.changed) == 0 && len(w.gone) == 0 {
 		return
 	}
-	if len(w.marks) > 0 {
-		w.marks = slices.DeleteFunc(w.marks, func(m mark) bool { _, ok := w.changed[m.owner]; return ok })
-	}
+	w.marks = slices.DeleteFunc(w.marks, func(m mark) bool {
+		_, replaced := w.changed[m.owner]
+		return replaced || slices.ContainsFunc(w.gone, func(r ownerRange) bool {
+			return m.owner.run == r.run && m.owner.num >= r.first && m.owner.num <= r.last
+		})
+	})
 	w.marks = append(w.marks, w.pending...)
 	slices.SortFunc(w.marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
-	w.changed, w.pending = nil, nil
+	w.changed, w.pending, w.gone = nil, nil, nil
 }
 
 // dropUntil forgets the marks that arrived at or before a time, in µs.

@@ -104,11 +104,11 @@ func (req PreviewRequest) Run(ctx context.Context, store FactStore) (Preview, er
 	var err error
 	switch req.Rule.Metric {
 	case EvalFailRate:
-		err = store.VerdictFacts(ctx, q, seen.putVerdict)
+		_, err = store.VerdictFacts(ctx, q, seen.putVerdict)
 	case OutcomeFailRate:
-		err = store.OutcomeFacts(ctx, q, seen.putOutcome)
+		_, err = store.OutcomeFacts(ctx, q, seen.putOutcome)
 	default:
-		err = store.SessionFacts(ctx, q, seen.putSession)
+		_, err = store.SessionFacts(ctx, q, seen.putSession)
 	}
 	if err != nil {
 		return Preview{}, fmt.Errorf("reading history: %w", err)

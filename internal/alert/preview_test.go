@@ -19,9 +19,9 @@ func TestPreviewMeasuresLikeTheSweeper(t *testing.T) {
 		var outcomes []OutcomeFacts
 		for i := range int64(100) {
 			c, o, v := w.call(i), w.outcome(i), w.verdicts(SourceRuns, i)
-			h.call(c, noon)
-			h.outcomes[i] = changed[OutcomeFacts]{o, 0}
-			h.judged(SourceRuns, i, noon, v...)
+			h.call(c)
+			h.outcome(o)
+			h.judged(SourceRuns, i, v...)
 			calls, outcomes, verdicts = append(calls, c), append(outcomes, o), append(verdicts, v...)
 		}
 		rule := *w.rule(0)

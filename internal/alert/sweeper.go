@@ -68,11 +68,13 @@ type Sweeper struct {
 // NewSweeper makes a sweeper. fired is called after every commit of new firings.
 func NewSweeper(store SweepStore, fired func()) *Sweeper {
 	return &Sweeper{store: store, fired: fired,
-		sessions: newCached(func(ctx context.Context, w *Sessions, q FactQuery) error { return store.SessionFacts(ctx, q, w.Put) }),
-		verdicts: newCached(func(ctx context.Context, w *Marks, q FactQuery) error {
+		sessions: newCached(func(ctx context.Context, w *Sessions, q FactQuery) (Mark, error) {
+			return store.SessionFacts(ctx, q, w.Put)
+		}),
+		verdicts: newCached(func(ctx context.Context, w *Marks, q FactQuery) (Mark, error) {
 			return store.VerdictFacts(ctx, q, w.PutVerdict)
 		}),
-		outcomes: newCached(func(ctx context.Context, w *Marks, q FactQuery) error {
+		outcomes: newCached(func(ctx context.Context, w *Marks, q FactQuery) (Mark, error) {
 			return store.OutcomeFacts(ctx, q, w.PutOutcome)
 		}),
 	}
@@ -148,17 +150,11 @@ func (s *Sweeper) measure(ctx context.Context, all []*verdict, now time.Time, re
 		}
 		to.add(v, now)
 	}
-	deletions, err := s.store.DeletionCount(ctx)
-	if err != nil {
-		failures = append(failures, fmt.Errorf("reading the deletion count: %w", err))
-		deletions = unknown
-	}
-
 	var wg sync.WaitGroup
 	errs := make([]error, 3)
-	wg.Go(func() { errs[0] = s.sessions.tick(ctx, calls, now, deletions) })
-	wg.Go(func() { errs[1] = s.verdicts.tick(ctx, judged, now, deletions) })
-	wg.Go(func() { errs[2] = s.outcomes.tick(ctx, ended, now, deletions) })
+	wg.Go(func() { errs[0] = s.sessions.tick(ctx, calls, now) })
+	wg.Go(func() { errs[1] = s.verdicts.tick(ctx, judged, now) })
+	wg.Go(func() { errs[2] = s.outcomes.tick(ctx, ended, now) })
 	wg.Wait()
 
 	report.Sessions = s.sessions.len()

@@ -1,155 +1,17 @@
 package alert
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"sidetone/internal/webhook"
 )
-
-// history is the smallest store that keeps the contract of SweepStore, with switches to make it fail. The SQL store is
-// held to the same contract by its own conformance suite.
-type history struct {
-	sync.Mutex
-	rules     map[string]*Rule
-	calls     map[int64]changed[SessionFacts]
-	verdicts  map[owner]changed[[]VerdictFacts]
-	outcomes  map[int64]changed[OutcomeFacts]
-	deletions int64
-	firings   []Firing
-	queries   []FactQuery // of sessions
-
-	failSessions, failVerdicts, failOutcomes, failDeletions, failRules, failSave error
-	failFire                                                                     func([]Fire) error
-}
-
-type changed[T any] struct {
-	value T
-	at    int64
-}
-
-func newHistory() *history {
-	return &history{rules: map[string]*Rule{}, calls: map[int64]changed[SessionFacts]{}, verdicts: map[owner]changed[[]VerdictFacts]{}, outcomes: map[int64]changed[OutcomeFacts]{}}
-}
-
-func (h *history) add(r Rule) *Rule {
-	h.rules[r.ID] = &r
-	return &r
-}
-
-func (h *history) call(f SessionFacts, at time.Time) {
-	h.calls[f.Num] = changed[SessionFacts]{f, at.UnixMicro()}
-}
-
-func (h *history) judged(source string, num int64, at time.Time, list ...VerdictFacts) {
-	for i := range list {
-		list[i].Source, list[i].Owner = source, num
-	}
-	h.verdicts[owner{source == SourceRuns, num}] = changed[[]VerdictFacts]{list, at.UnixMicro()}
-}
-
-func (h *history) DeletionCount(context.Context) (int64, error) { return h.deletions, h.failDeletions }
-
-func (q FactQuery) wants(at, changed int64) bool {
-	if q.ChangedSince != 0 {
-		return changed >= q.ChangedSince
-	}
-	return at > q.After && at <= q.Until
-}
-
-func (h *history) SessionFacts(ctx context.Context, q FactQuery, put func(SessionFacts)) error {
-	h.queries = append(h.queries, q)
-	for _, c := range h.calls {
-		if q.wants(c.value.EndedAt, c.at) {
-			put(c.value)
-		}
-	}
-	if _, limited := ctx.Deadline(); !limited {
-		return errors.New("a read without a time limit")
-	}
-	return h.failSessions
-}
-
-func (h *history) VerdictFacts(_ context.Context, q FactQuery, put func(VerdictFacts)) error {
-	for o, c := range h.verdicts {
-		if q.ChangedSince != 0 && len(c.value) == 0 && c.at >= q.ChangedSince {
-			source := SourceSessions
-			if o.run {
-				source = SourceRuns
-			}
-			put(VerdictFacts{Source: source, Owner: o.num})
-		}
-		for _, v := range c.value {
-			if q.wants(v.At, c.at) {
-				put(v)
-			}
-		}
-	}
-	return h.failVerdicts
-}
-
-func (h *history) OutcomeFacts(_ context.Context, q FactQuery, put func(OutcomeFacts)) error {
-	for _, c := range h.outcomes {
-		if q.wants(c.value.At, c.at) {
-			put(c.value)
-		}
-	}
-	return h.failOutcomes
-}
-
-func (h *history) SweepRules(context.Context) ([]Rule, error) {
-	var list []Rule
-	for _, id := range slices.Sorted(maps.Keys(h.rules)) {
-		list = append(list, *h.rules[id])
-	}
-	return list, h.failRules
-}
-
-func (h *history) Fire(_ context.Context, fires []Fire, now time.Time) ([]bool, error) {
-	h.Lock()
-	defer h.Unlock()
-	if h.failFire != nil {
-		if err := h.failFire(fires); err != nil {
-			return nil, err
-		}
-	}
-	won := make([]bool, len(fires))
-	for i, f := range fires {
-		r := h.rules[f.Rule.ID]
-		if r != nil && r.Enabled && r.UpdatedAt.Equal(f.Rule.UpdatedAt) && !r.Suppressed(now) {
-			r.LastFiredAt, won[i] = now, true
-			h.firings = append(h.firings, f.Firing)
-		}
-	}
-	return won, nil
-}
-
-func (h *history) SaveStatuses(_ context.Context, list []Status) error {
-	for _, s := range list {
-		h.rules[s.RuleID].Status = s
-	}
-	return h.failSave
-}
-
-// status words what a rule shows: reason, value and samples.
-func (h *history) status(id string) string {
-	s := h.rules[id].Status
-	value := "-"
-	if s.Value != nil {
-		value = strconv.FormatFloat(*s.Value, 'g', -1, 64)
-	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s %d", s.Reason, value, s.Samples))
-}
 
 func testRule(id string, m Metric, threshold float64) Rule {
 	r := defaults()
@@ -162,13 +24,13 @@ func ago(d time.Duration) int64 { return noon.Add(-d).UnixMicro() }
 func TestSweepEveryMetric(t *testing.T) {
 	h := newHistory()
 	ms := func(v ...float64) []float64 { return v }
-	h.call(SessionFacts{Num: 1, SessionID: "in", EndedAt: ago(0), AssistantTurns: 4, InterruptedTurns: 2, Perceived: ms(800.4), TTFT: ms(400, 410), TTFB: ms(90), STT: ms(55.5)}, noon)
-	h.call(SessionFacts{Num: 2, SessionID: "just outside", EndedAt: ago(15 * time.Minute), AssistantTurns: 50, Perceived: ms(1, 1, 1), TTFT: ms(9999), TTFB: ms(9999), STT: ms(9999)}, noon)
-	h.call(SessionFacts{Num: 3, SessionID: "active", AssistantTurns: 50, InterruptedTurns: 50, Perceived: ms(9999)}, noon)
-	h.judged(SourceSessions, 1, noon, VerdictFacts{At: ago(time.Minute), Judge: "tone", Verdict: "fail"}, VerdictFacts{At: ago(15 * time.Minute), Judge: "tone", Verdict: "pass"})
-	h.judged(SourceRuns, 1, noon, VerdictFacts{At: ago(0), Judge: "facts", Verdict: "Pass"})
-	h.outcomes[1] = changed[OutcomeFacts]{OutcomeFacts{Num: 1, At: ago(1), Outcome: "lk.fail"}, 0}
-	h.outcomes[2] = changed[OutcomeFacts]{OutcomeFacts{Num: 2, At: ago(2), Outcome: "success"}, 0}
+	h.call(SessionFacts{Num: 1, SessionID: "in", EndedAt: ago(0), AssistantTurns: 4, InterruptedTurns: 2, Perceived: ms(800.4), TTFT: ms(400, 410), TTFB: ms(90), STT: ms(55.5)})
+	h.call(SessionFacts{Num: 2, SessionID: "just outside", EndedAt: ago(15 * time.Minute), AssistantTurns: 50, Perceived: ms(1, 1, 1), TTFT: ms(9999), TTFB: ms(9999), STT: ms(9999)})
+	h.call(SessionFacts{Num: 3, SessionID: "active", AssistantTurns: 50, InterruptedTurns: 50, Perceived: ms(9999)})
+	h.judged(SourceSessions, 1, VerdictFacts{At: ago(time.Minute), Judge: "tone", Verdict: "fail"}, VerdictFacts{At: ago(15 * time.Minute), Judge: "tone", Verdict: "pass"})
+	h.judged(SourceRuns, 1, VerdictFacts{At: ago(0), Judge: "facts", Verdict: "Pass"})
+	h.outcome(OutcomeFacts{Num: 1, At: ago(1), Outcome: "lk.fail"})
+	h.outcome(OutcomeFacts{Num: 2, At: ago(2), Outcome: "success"})
 	for _, r := range []Rule{
 		testRule("perceived", LatencyPerceived, 800), testRule("perceived at threshold", LatencyPerceived, 800.4),
 		testRule("ttft", LatencyTTFT, 409), testRule("ttfb", LatencyTTFB, 90), testRule("stt", LatencySTT, 55),
@@ -214,8 +76,8 @@ func TestSweepEveryMetric(t *testing.T) {
 
 func TestFiringAndItsPayload(t *testing.T) {
 	h := newHistory()
-	h.call(SessionFacts{Num: 1, SessionID: "s-1", EndedAt: ago(time.Minute), Agent: "a", Account: "acc", Perceived: []float64{900, 100}}, noon)
-	h.judged(SourceRuns, 7, noon, VerdictFacts{At: ago(0), Judge: "tone", Verdict: "fail"}, VerdictFacts{At: ago(0), Judge: "tone", Verdict: "fail"}, VerdictFacts{At: ago(0), Judge: "tone", Verdict: "pass"})
+	h.call(SessionFacts{Num: 1, SessionID: "s-1", EndedAt: ago(time.Minute), Agent: "a", Account: "acc", Perceived: []float64{900, 100}})
+	h.judged(SourceRuns, 7, VerdictFacts{At: ago(0), Judge: "tone", Verdict: "fail"}, VerdictFacts{At: ago(0), Judge: "tone", Verdict: "fail"}, VerdictFacts{At: ago(0), Judge: "tone", Verdict: "pass"})
 	slow := testRule("slow", LatencyPerceived, 800)
 	slow.AgentID, slow.AccountID = "a", "acc"
 	slow.Name = `<slow> & "ü"`
@@ -258,7 +120,7 @@ func TestSuppressionLastsOneWindowAndSurvivesEdits(t *testing.T) {
 	fired := 0
 	for tick := range 200 { // 100 minutes of a sustained incident
 		now := noon.Add(time.Duration(tick) * Interval)
-		h.outcomes[int64(tick)] = changed[OutcomeFacts]{OutcomeFacts{Num: int64(tick), At: now.UnixMicro(), Outcome: "fail"}, now.UnixMicro()}
+		h.outcome(OutcomeFacts{Num: int64(tick), At: now.UnixMicro(), Outcome: "fail"})
 		if tick == 5 {
 			r.Threshold, r.UpdatedAt = 0.2, now
 		}
@@ -283,9 +145,9 @@ func TestFailuresStayAmongThemselves(t *testing.T) {
 	away := errors.New("away")
 	build := func() *history {
 		h := newHistory()
-		h.call(SessionFacts{Num: 1, EndedAt: ago(0), Perceived: []float64{900}}, noon)
-		h.judged(SourceSessions, 1, noon, VerdictFacts{At: ago(0), Verdict: "fail"})
-		h.outcomes[1] = changed[OutcomeFacts]{OutcomeFacts{Num: 1, At: ago(0), Outcome: "fail"}, 0}
+		h.call(SessionFacts{Num: 1, EndedAt: ago(0), Perceived: []float64{900}})
+		h.judged(SourceSessions, 1, VerdictFacts{At: ago(0), Verdict: "fail"})
+		h.outcome(OutcomeFacts{Num: 1, At: ago(0), Outcome: "fail"})
 		h.add(testRule("call", LatencyPerceived, 800))
 		h.add(testRule("judge", EvalFailRate, 0.5))
 		h.add(testRule("outcome", OutcomeFailRate, 0.5))
@@ -301,7 +163,6 @@ func TestFailuresStayAmongThemselves(t *testing.T) {
 		{"sessions", func(h *history) { h.failSessions = away }, "error, , , error"},
 		{"verdicts", func(h *history) { h.failVerdicts = away }, ", error, , error"},
 		{"outcomes", func(h *history) { h.failOutcomes = away }, ", , error, error"},
-		{"deletion count", func(h *history) { h.failDeletions = away }, ", , , error"},
 		{"one firing", func(h *history) {
 			h.failFire = func(f []Fire) error {
 				if slices.ContainsFunc(f, func(f Fire) bool { return f.Rule.ID == "judge" }) {
@@ -339,7 +200,7 @@ func TestAFailedReadIsForgotten(t *testing.T) {
 	h := newHistory()
 	h.add(testRule("r", LatencyPerceived, 800))
 	s := NewSweeper(h, func() {})
-	h.call(SessionFacts{Num: 1, EndedAt: ago(0), Perceived: []float64{100}}, noon)
+	h.call(SessionFacts{Num: 1, EndedAt: ago(0), Perceived: []float64{100}})
 	h.failSessions = errors.New("cut off half way")
 	s.Sweep(t.Context(), noon)
 	h.failSessions = nil
@@ -354,7 +215,7 @@ func TestRacingSweepersFireOnce(t *testing.T) {
 	for i := range 250 {
 		h.add(testRule(fmt.Sprintf("%03d", i), LatencyPerceived, 800))
 	}
-	h.call(SessionFacts{Num: 1, EndedAt: ago(0), Perceived: []float64{900}}, noon)
+	h.call(SessionFacts{Num: 1, EndedAt: ago(0), Perceived: []float64{900}})
 	first, second := NewSweeper(h, func() {}), NewSweeper(h, func() {})
 	h.failFire = func(fires []Fire) error { // the second sweeps while the first is between evaluating and firing
 		h.failFire = nil
@@ -378,7 +239,7 @@ func TestRacingSweepersFireOnce(t *testing.T) {
 func TestAnEditedRuleDoesNotFireByItsOldThreshold(t *testing.T) {
 	h := newHistory()
 	r := h.add(testRule("r", LatencyPerceived, 800))
-	h.call(SessionFacts{Num: 1, EndedAt: ago(0), Perceived: []float64{900}}, noon)
+	h.call(SessionFacts{Num: 1, EndedAt: ago(0), Perceived: []float64{900}})
 	h.failFire = func([]Fire) error {
 		r.Threshold, r.UpdatedAt = 1000, noon
 		return nil
@@ -389,7 +250,7 @@ func TestAnEditedRuleDoesNotFireByItsOldThreshold(t *testing.T) {
 }
 
 // TestIncrementalReadsSeeWhatFullReadsSee lets a sweeper with its cache and one without live through the same random
-// history of additions, changes, deletions and late commits, and compares every status at every tick.
+// history of additions, changes and deletions, and compares every status at every tick.
 func TestIncrementalReadsSeeWhatFullReadsSee(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -407,28 +268,25 @@ func TestIncrementalReadsSeeWhatFullReadsSee(t *testing.T) {
 			w := world{rng, now}
 			for range rng.IntN(20) {
 				i := rng.Int64N(200)
-				late := now.Add(-time.Duration(rng.Int64N(int64(90 * time.Second)))) // committed later than stamped
 				switch rng.IntN(3) {
 				case 0:
-					h.call(w.call(i), late)
+					h.call(w.call(i))
 				case 1:
-					o := w.outcome(i)
-					h.outcomes[i] = changed[OutcomeFacts]{o, late.UnixMicro()}
+					h.outcome(w.outcome(i))
 				case 2:
-					list := w.verdicts(SourceRuns, i)
+					source := w.pick(SourceSessions, SourceRuns)
+					list := w.verdicts(source, i)
 					if list[0].Verdict == "" {
 						list = nil
 					}
-					h.judged(SourceRuns, i, late, list...)
+					h.judged(source, i, list...)
 				}
 			}
-			if rng.IntN(10) == 0 {
-				for i := range h.calls {
-					delete(h.calls, i)
-					delete(h.outcomes, i)
-					break
-				}
-				h.deletions++
+			switch rng.IntN(5) {
+			case 0:
+				h.deleteCall(rng.Int64N(200))
+			case 1:
+				h.deleteRun(rng.Int64N(20) * runSize)
 			}
 			if tick == 30 {
 				h.rules["0"].WindowMinutes = 200 // longer than any before
@@ -461,16 +319,16 @@ func TestQuietTicksReadOnlyChanges(t *testing.T) {
 	h := newHistory()
 	h.add(testRule("r", LatencyPerceived, 800))
 	s := NewSweeper(h, func() {})
-	for tick := range 21 {
+	for tick := range 121 {
+		h.next()
 		if _, err := s.Sweep(t.Context(), noon.Add(time.Duration(tick)*Interval)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for tick, q := range h.queries {
-		now := noon.Add(time.Duration(tick) * Interval)
-		want := FactQuery{ChangedSince: now.Add(-Interval - overlap).UnixMicro()}
-		if tick%20 == 0 { // every ten minutes
-			want = FactQuery{After: now.Add(-15 * time.Minute).UnixMicro(), Until: q.Until}
+		want := FactQuery{Since: Mark(tick + 2)} // what the tick before returned
+		if tick%120 == 0 {                       // every hour
+			want = FactQuery{After: noon.Add(time.Duration(tick)*Interval - 15*time.Minute).UnixMicro(), Until: q.Until}
 		}
 		if q != want {
 			t.Errorf("tick %d asked %+v, want %+v", tick, q, want)
@@ -485,5 +343,23 @@ func TestWithoutRulesNothingIsRead(t *testing.T) {
 	h.add(off)
 	if _, err := NewSweeper(h, func() {}).Sweep(t.Context(), noon); err != nil || len(h.queries) != 0 {
 		t.Errorf("%v, %d reads", err, len(h.queries))
+	}
+}
+
+func TestALongerWindowSeesWhatWasNotReadBefore(t *testing.T) {
+	h := newHistory()
+	r := h.add(testRule("r", LatencyPerceived, 800))
+	h.call(SessionFacts{Num: 1, EndedAt: ago(40 * time.Minute), Perceived: []float64{100}})
+	s := NewSweeper(h, func() {})
+	for i, want := range []string{"no_data - 0", "below_threshold 100 1", "no_data - 0", "below_threshold 100 1"} {
+		if _, err := s.Sweep(t.Context(), noon.Add(time.Duration(i)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.status("r"); got != want {
+			t.Errorf("tick %d: %q, want %q", i, got, want)
+		}
+		if r.WindowMinutes = 60; i == 1 {
+			r.WindowMinutes = 15
+		}
 	}
 }

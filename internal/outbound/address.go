@@ -69,8 +69,7 @@ func embedded(addr netip.Addr) netip.Addr {
 	}
 	b := addr.As16()
 	for _, e := range embedding {
-		// netip never finds a mapped address inside an IPv6 prefix, hence the comparison by hand for that one.
-		if e.prefix.Contains(addr) || addr.Is4In6() {
+		if e.prefix.Contains(addr) {
 			return netip.AddrFrom4([4]byte(b[e.at : e.at+4]))
 		}
 	}

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,114 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 )
-
-// queue is the smallest store that keeps the contract of Store, with switches to make it fail. The SQL store is held to
-// the same contract by its own conformance suite.
-type queue struct {
-	sync.Mutex
-	firings  map[string]*queued
-	attempts []Attempt
-	lost     int // outcomes whose lease had gone
-	records  int // transactions that wrote outcomes
-
-	takes      time.Duration // of each Record
-	failRecord func([]Outcome) error
-	failClaim  error
-}
-
-type queued struct {
-	Delivery
-	status Status
-	next   time.Time
-	last   Attempt
-}
-
-func (q *queue) add(now time.Time, id, url string) *queued {
-	q.Lock()
-	defer q.Unlock()
-	if q.firings == nil {
-		q.firings = map[string]*queued{}
-	}
-	f := &queued{Delivery: Delivery{FiringID: id, RuleID: "rule-" + id, RuleName: "name", Body: []byte("body of " + id), Target: Target{URL: url, Method: "POST"}}, status: Pending, next: now}
-	q.firings[id] = f
-	return f
-}
-
-func (q *queue) ClaimDue(_ context.Context, now, until time.Time, take func(string) bool) ([]Delivery, error) {
-	q.Lock()
-	defer q.Unlock()
-	if q.failClaim != nil {
-		return nil, q.failClaim
-	}
-	var due []*queued
-	for _, f := range q.firings {
-		if f.status == Pending && !f.next.After(now) {
-			due = append(due, f)
-		}
-	}
-	slices.SortFunc(due, func(a, b *queued) int {
-		return cmp.Or(a.next.Compare(b.next), strings.Compare(a.FiringID, b.FiringID))
-	})
-	var claimed []Delivery
-	for _, f := range due {
-		if take(f.Target.URL) {
-			f.next, f.Lease = until, until
-			claimed = append(claimed, f.Delivery)
-		}
-	}
-	return claimed, nil
-}
-
-func (q *queue) Record(_ context.Context, outcomes []Outcome) ([]bool, error) {
-	time.Sleep(q.takes)
-	q.Lock()
-	defer q.Unlock()
-	if q.failRecord != nil {
-		if err := q.failRecord(outcomes); err != nil {
-			return nil, err
-		}
-	}
-	q.records++
-	held := make([]bool, len(outcomes))
-	for i, o := range outcomes {
-		f := q.firings[o.Attempt.FiringID]
-		q.attempts = append(q.attempts, o.Attempt)
-		if held[i] = f.status == Pending && f.next.Equal(o.Lease); !held[i] {
-			q.lost++
-			continue
-		}
-		f.status, f.next, f.Attempts, f.last = o.Status, o.Next, f.Attempts+1, o.Attempt
-	}
-	return held, nil
-}
-
-func (q *queue) RecordAttempt(_ context.Context, a Attempt) error {
-	q.attempts = append(q.attempts, a)
-	return nil
-}
-
-func (q *queue) NextDue(_ context.Context, after time.Time) (next time.Time, err error) {
-	q.Lock()
-	defer q.Unlock()
-	for _, f := range q.firings {
-		if f.status == Pending && f.next.After(after) && (next.IsZero() || f.next.Before(next)) {
-			next = f.next
-		}
-	}
-	return next, nil
-}
-
-// count is the number of firings in a state.
-func (q *queue) count(s Status) (n int) {
-	q.Lock()
-	defer q.Unlock()
-	for _, f := range q.firings {
-		if f.status == s {
-			n++
-		}
-	}
-	return n
-}
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
@@ -483,12 +374,17 @@ func TestTestSend(t *testing.T) {
 		q := &queue{}
 		clock := noon
 		var sent Request
-		send := func(_ context.Context, r Request) (int, error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		send := func(ctx context.Context, r Request) (int, error) {
+			cancel() // the client gives up waiting
+			if ctx.Err() != nil {
+				t.Errorf("the attempt is given up with it: %v", ctx.Err())
+			}
 			sent = r
 			clock = clock.Add(250 * time.Millisecond)
 			return c.status, c.err
 		}
-		got, err := SendTest(t.Context(), q, send, func() time.Time { return clock }, "r", "n", "latency_stt_p95", Target{URL: "http://h/", Method: "PATCH", Secret: "s"})
+		got, err := SendTest(ctx, q, send, func() time.Time { return clock }, "r", "n", "latency_stt_p95", Target{URL: "http://h/", Method: "PATCH", Secret: "s"})
 		if err != nil || got != c.want {
 			t.Errorf("%+v, %v; want %+v", got, err, c.want)
 		}
@@ -500,5 +396,27 @@ func TestTestSend(t *testing.T) {
 		if len(q.attempts) != 1 || q.attempts[0] != want || want.ID == "" {
 			t.Errorf("recorded %+v, want %+v", q.attempts, want)
 		}
+	}
+}
+
+// unlucky is a store in which somebody else always wins the race for a claim.
+type unlucky struct{ queue }
+
+func (u *unlucky) ClaimDue(_ context.Context, _, _ time.Time, take func(string) bool) ([]Delivery, error) {
+	for range MaxPerHost + 1 {
+		take("http://h/")
+	}
+	return nil, nil
+}
+
+func TestRefusedForWhatOthersWonIsTriedAgain(t *testing.T) {
+	d := NewDispatcher(&unlucky{}, nil, func() time.Time { return noon }, quiet)
+	if _, err := d.DeliverDue(t.Context(), noon); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-d.Woken():
+	default:
+		t.Error("nothing will look again at the delivery that found no room")
 	}
 }
