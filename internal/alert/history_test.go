@@ -180,4 +180,3 @@ func (h *history) status(id string) string {
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s %s %d", s.Reason, value, s.Samples))
 }
-

@@ -116,4 +116,3 @@ func (q *queue) count(s Status) (n int) {
 	}
 	return n
 }
-
