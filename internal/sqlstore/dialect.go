@@ -120,6 +120,9 @@ func sqliteTransient(err error) bool {
 	case sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED, sqlitelib.SQLITE_IOERR, sqlitelib.SQLITE_FULL,
 		sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_READONLY, sqlitelib.SQLITE_NOMEM, sqlitelib.SQLITE_INTERRUPT:
 		return true
+	case sqlitelib.SQLITE_ERROR: // a table or a column that a migration will bring: reports wait for it
+		return strings.Contains(e.Error(), "no such table") || strings.Contains(e.Error(), "has no column") ||
+			strings.Contains(e.Error(), "no such column")
 	}
 	return false
 }
@@ -131,7 +134,13 @@ func postgresTransient(err error) bool {
 		case "08", "53", "57", "58", "40", "25", "28": // connection, resources, operator, system, rollback, read-only, login
 			return true
 		}
-		return pg.Code == "55P03" || pg.Code == "3D000"
+		switch pg.Code {
+		case "55P03", "3D000": // a lock that another holds, a database that is not there
+			return true
+		case "42P01", "42703": // a table or a column that a migration will bring: reports wait for it
+			return true
+		}
+		return false
 	}
 	var ce *pgconn.ConnectError
 	return errors.As(err, &ce) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) || commonTransient(err)
