@@ -229,6 +229,8 @@ func (a *App) Run(ctx context.Context) error {
 				failed <- err
 			}
 		}()
+	} else {
+		a.log.Info("working")
 	}
 	var err error
 	select {
