@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/klauspost/compress/gzhttp"
 
+	"sidetone/internal/alert"
 	"sidetone/internal/errs"
 	"sidetone/internal/eval"
 	"sidetone/internal/session"
@@ -21,6 +22,7 @@ import (
 type Deps struct {
 	Sessions *session.Service
 	Evals    *eval.Service
+	Alerts   *alert.Service
 	Auth     *Auth
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -128,6 +130,7 @@ func (s *server) registerAPI(mux *http.ServeMux) error {
 	s.registerSessions(api)
 	s.registerEvals(api)
 	s.registerTelemetry(api)
+	s.registerAlerts(api)
 	s.registerStatus(api)
 	s.describeStreams(api.OpenAPI())
 	if err := s.renderDocs(api.OpenAPI()); err != nil {
