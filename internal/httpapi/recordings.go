@@ -7,12 +7,17 @@ import (
 	"time"
 
 	"sidetone/internal/errs"
+	"sidetone/internal/otlp"
 	"sidetone/internal/report"
 	"sidetone/internal/session"
 )
 
 // maxDocumentPart bounds the header and the chat history of a report, in bytes: what is held in memory of an upload.
 const maxDocumentPart = 32 << 20
+
+// retryDelay is how long a client is told to wait before it sends something again. A LiveKit SDK tries a report four times
+// in all, so this must outlast a short restart of the database without keeping a job process alive for long.
+const retryDelay = 5 * time.Second
 
 // stallTimeout is how long an upload may go without a byte.
 const stallTimeout = 60 * time.Second
@@ -57,11 +62,14 @@ func (s *server) postRecording(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuseRecording answers an error in the form the client understands: LiveKit SDKs, known by their protobuf header,
-// retry only on a protobuf status.
+// retry only on a protobuf status, and drop the report for ever on anything else (livekit-wire.md 4.6).
 func (s *server) refuseRecording(w http.ResponseWriter, r *http.Request, up report.Upload, err error) {
 	if errs.Is(err, errs.Unavailable) && up.HeaderProto {
 		note(r.Context(), err)
-		writeRetryStatus(w, "the server cannot store the report right now")
+		contentType, body := otlp.ErrorBody(otlp.Protobuf, otlp.CodeUnavailable, "the server cannot store the report right now", retryDelay)
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(http.StatusServiceUnavailable)
+		w.Write(body)
 		return
 	}
 	WriteError(w, r, err)
