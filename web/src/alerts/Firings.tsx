@@ -2,7 +2,7 @@ import { Button, Table, Text } from "@mantine/core";
 import { Fragment, useState } from "react";
 import { Link } from "react-router";
 import { useFirings, useRedeliver, useWebhookAttempts } from "../api/alertQueries";
-import type { AlertRule, Firing } from "../api/types";
+import type { AlertRule, Firing } from "../api/alertTypes";
 import { formatAgo } from "../format/time";
 import { formatCount } from "../format/units";
 import { ErrorBox } from "../ui/ErrorBox";

@@ -1,4 +1,4 @@
-import type { AlertRule } from "../api/types";
+import type { AlertRule } from "../api/alertTypes";
 import { formatAgo, parseTime } from "../format/time";
 import type { Tone } from "../ui/StatusBadge";
 

@@ -1,6 +1,21 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { request, type Query } from "./client";
-import type { AlertRule, Firing, List, RulePreview, TestSendResult, WebhookAttempt, WebhookStats } from "./types";
+import { answerOf } from "./client";
+import type { AlertRule, Firing, RulePreview, TestSendResult, WebhookAttempt, WebhookStats } from "./alertTypes";
+import type { List } from "./types";
+
+type Query = Record<string, string | number>;
+
+/** Stands in until /openapi.json describes the alert routes. */
+function request<T>(path: string, options: { method?: string; query?: Query; body?: unknown; signal?: AbortSignal } = {}): Promise<T> {
+  const query = new URLSearchParams(Object.entries(options.query ?? {}).map(([k, v]) => [k, String(v)])).toString();
+  const init = { method: options.method ?? "GET", signal: options.signal, headers: { "content-type": "application/json" }, body: options.body === undefined ? undefined : JSON.stringify(options.body) };
+  return answerOf<T>(
+    fetch(query ? `${path}?${query}` : path, init).then(async (response) => {
+      const json: unknown = await response.json().catch(() => undefined);
+      return response.ok ? { data: json, response } : { error: json, response };
+    }),
+  );
+}
 
 const refreshMS = 5_000;
 const id = encodeURIComponent;

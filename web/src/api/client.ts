@@ -1,3 +1,6 @@
+import createClient from "openapi-fetch";
+import type { paths } from "./schema";
+
 /** An answer of the server that is not a success, in the server's own words. */
 export class ApiError extends Error {
   readonly status: number;
@@ -16,40 +19,40 @@ export interface FieldError {
   message: string;
 }
 
-export type Query = Record<string, string | number | boolean | null | undefined>;
+/** Speaks the paths of /openapi.json; what it is asked and what it answers is checked by the compiler. */
+export const api = createClient<paths>({ baseUrl: window.location.origin });
 
-function withQuery(path: string, query: Query): string {
-  const params = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) {
-    if (value !== null && value !== undefined && value !== "") params.set(key, String(value));
-  }
-  const text = params.toString();
-  return text ? `${path}?${text}` : path;
+interface Answer {
+  data?: unknown;
+  error?: unknown;
+  response: Response;
 }
 
-/** Asks the server and gives back the JSON it answers, or throws an ApiError. */
-export async function request<T>(
-  path: string,
-  options: { method?: string; query?: Query; body?: unknown; signal?: AbortSignal } = {},
-): Promise<T> {
-  let response: Response;
+/** Gives back what the server answered, or throws an ApiError. T names the shape, see types.ts. */
+export async function answerOf<T>(pending: Promise<Answer>): Promise<T> {
+  let answer: Answer;
   try {
-    response = await fetch(withQuery(path, options.query ?? {}), {
-      method: options.method ?? "GET",
-      headers: options.body === undefined ? {} : { "content-type": "application/json" },
-      body: options.body === undefined ? undefined : JSON.stringify(options.body),
-      signal: options.signal,
-    });
+    answer = await pending;
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
     throw new ApiError(503, "The server did not answer. Is it running?");
   }
-  const body: unknown = await response.json().catch(() => undefined);
-  if (response.ok && body !== undefined) return body as T;
-  const error = (body as { error?: { message?: string; details?: FieldError[] } } | undefined)?.error;
-  throw new ApiError(
-    response.status,
-    error?.message ?? `The server answered with status ${response.status}.`,
-    error?.details ?? [],
-  );
+  const { data, error, response } = answer;
+  if (response.ok && data !== undefined) return data as T;
+  const told = (error as { error?: { message?: string; details?: FieldError[] } } | undefined)?.error;
+  throw new ApiError(response.status, told?.message ?? `The server answered with status ${response.status}.`, told?.details ?? []);
+}
+
+/** Pages of a list are read until all of it is here, but no more than this many. */
+const maxPages = 10;
+
+/** Reads a whole list that is shown as a whole, such as the spans of a call. */
+export async function allPages<T>(page: (offset: number) => Promise<{ meta: { next: string | null }; objects: T[] }>): Promise<T[]> {
+  const rows: T[] = [];
+  for (let read = 0; read < maxPages; read++) {
+    const { meta, objects } = await page(rows.length);
+    rows.push(...objects);
+    if (meta.next === null || objects.length === 0) break;
+  }
+  return rows;
 }

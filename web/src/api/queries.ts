@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { request, type Query } from "./client";
+import { allPages, answerOf, api } from "./client";
 import type {
   EvalCase,
   EvalComparison,
@@ -12,58 +12,72 @@ import type {
   SessionRow,
   Span,
 } from "./types";
+import type { operations } from "./schema";
 
 /** How often lists ask again, and how often a call that is still going on does, in ms. */
 const listRefreshMS = 5_000;
 const activeRefreshMS = 2_000;
+/** The most that the server puts on one page of spans or log lines. */
+const telemetryPage = "1000";
 
-const id = encodeURIComponent;
+export type SessionQuery = NonNullable<operations["list-sessions"]["parameters"]["query"]>;
+export type EvalQuery = NonNullable<operations["list-evals"]["parameters"]["query"]>;
 
 export function useServerStatus() {
   return useQuery({
     queryKey: ["status"],
-    queryFn: ({ signal }) => request<ServerStatus>("/api/status", { signal }),
+    queryFn: ({ signal }) => answerOf<ServerStatus>(api.GET("/api/status", { signal })),
     staleTime: Infinity,
   });
 }
 
-export function useSessions(query: Query) {
+export function useSessions(query: SessionQuery) {
   return useQuery({
     queryKey: ["sessions", query],
-    queryFn: ({ signal }) => request<List<SessionRow>>("/api/sessions", { query, signal }),
+    queryFn: ({ signal }) => answerOf<List<SessionRow>>(api.GET("/api/sessions", { params: { query }, signal })),
     placeholderData: keepPreviousData,
     refetchInterval: listRefreshMS,
   });
 }
 
-export function useSession(sessionId: string) {
+export function useSession(id: string) {
   return useQuery({
-    queryKey: ["session", sessionId],
-    queryFn: ({ signal }) => request<SessionDetail>(`/api/sessions/${id(sessionId)}`, { signal }),
+    queryKey: ["session", id],
+    queryFn: ({ signal }) => answerOf<SessionDetail>(api.GET("/api/sessions/{id}", { params: { path: { id } }, signal })),
     refetchInterval: ({ state }) => (state.data?.state === "active" ? activeRefreshMS : false),
   });
 }
 
-export function useSpans(sessionId: string, active: boolean) {
+export function useSpans(id: string, active: boolean) {
   return useQuery({
-    queryKey: ["session", sessionId, "spans"],
-    queryFn: async ({ signal }) => (await request<{ objects: Span[] }>(`/api/sessions/${id(sessionId)}/spans`, { signal })).objects,
+    queryKey: ["session", id, "spans"],
+    queryFn: ({ signal }) =>
+      allPages((offset) =>
+        answerOf<List<Span>>(
+          api.GET("/api/sessions/{id}/spans", { params: { path: { id }, query: { limit: telemetryPage, offset: String(offset) } }, signal }),
+        ),
+      ),
     refetchInterval: active ? listRefreshMS : false,
   });
 }
 
-export function useLogs(sessionId: string, active: boolean) {
+export function useLogs(id: string, active: boolean) {
   return useQuery({
-    queryKey: ["session", sessionId, "logs"],
-    queryFn: async ({ signal }) => (await request<{ objects: LogRecord[] }>(`/api/sessions/${id(sessionId)}/logs`, { signal })).objects,
+    queryKey: ["session", id, "logs"],
+    queryFn: ({ signal }) =>
+      allPages((offset) =>
+        answerOf<List<LogRecord>>(
+          api.GET("/api/sessions/{id}/logs", { params: { path: { id }, query: { limit: telemetryPage, offset: String(offset) } }, signal }),
+        ),
+      ),
     refetchInterval: active ? listRefreshMS : false,
   });
 }
 
-export function useEvalRuns(query: Query) {
+export function useEvalRuns(query: EvalQuery) {
   return useQuery({
     queryKey: ["evals", query],
-    queryFn: ({ signal }) => request<List<EvalRun>>("/api/evals", { query, signal }),
+    queryFn: ({ signal }) => answerOf<List<EvalRun>>(api.GET("/api/evals", { params: { query }, signal })),
     placeholderData: keepPreviousData,
     refetchInterval: listRefreshMS,
   });
@@ -72,8 +86,7 @@ export function useEvalRuns(query: Query) {
 export function useEvalRun(runId: string) {
   return useQuery({
     queryKey: ["eval", runId],
-    queryFn: ({ signal }) => request<EvalRunDetail>(`/api/evals/${id(runId)}`, { signal }),
-    enabled: runId !== "",
+    queryFn: ({ signal }) => answerOf<EvalRunDetail>(api.GET("/api/evals/{run_id}", { params: { path: { run_id: runId } }, signal })),
     refetchInterval: ({ state }) => (state.data?.status === "running" ? activeRefreshMS : false),
   });
 }
@@ -81,14 +94,17 @@ export function useEvalRun(runId: string) {
 export function useEvalCase(runId: string, caseId: string) {
   return useQuery({
     queryKey: ["eval", runId, caseId],
-    queryFn: ({ signal }) => request<EvalCase>(`/api/evals/${id(runId)}/cases/${id(caseId)}`, { signal }),
+    queryFn: ({ signal }) =>
+      answerOf<EvalCase>(
+        api.GET("/api/evals/{run_id}/cases/{case_id}", { params: { path: { run_id: runId, case_id: caseId } }, signal }),
+      ),
   });
 }
 
 export function useEvalComparison(base: string, head: string) {
   return useQuery({
     queryKey: ["eval-comparison", base, head],
-    queryFn: ({ signal }) => request<EvalComparison>("/api/evals/compare", { query: { base, head }, signal }),
+    queryFn: ({ signal }) => answerOf<EvalComparison>(api.GET("/api/evals/compare", { params: { query: { base, head } }, signal })),
     enabled: base !== "" && head !== "" && base !== head,
   });
 }

@@ -11,10 +11,11 @@ export function AuthBanner() {
   return (
     <aside className={classes.banner} aria-label="Access">
       <span>
-        Anyone who can reach this server can read these calls
-        {data.auth.livekit ? " (the LiveKit key pair protects only what agents send)" : " and send new ones"}. Set{" "}
-        <Code className={classes.code}>AGENT_OBSERVABILITY_USER</Code> and{" "}
-        <Code className={classes.code}>AGENT_OBSERVABILITY_PASS</Code> and restart it to ask for a password.
+        {data.auth.livekit
+          ? "Only agents need a key here: everyone else who reaches this server can read these calls."
+          : "Everyone who reaches this server can read these calls and send new ones."}{" "}
+        For a password set <Code className={classes.code}>AGENT_OBSERVABILITY_USER</Code> and{" "}
+        <Code className={classes.code}>AGENT_OBSERVABILITY_PASS</Code>.
       </span>
       <CloseButton size="sm" aria-label="Hide this notice" onClick={() => setHidden(true)} />
     </aside>

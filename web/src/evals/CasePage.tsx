@@ -21,12 +21,21 @@ export function CasePage() {
   if (found.isError) return <ErrorBox title="The case could not be read" error={found.error} onRetry={() => void found.refetch()} />;
   if (!found.data) return <TableSkeleton rows={8} />;
   const evalCase = found.data;
+  const events = evalCase.events ?? [];
+  const judgeOverruled = evalCase.status === "passed" && evalCase.judge_failed;
   return (
     <>
       <Anchor component={Link} to={`/evals/${runId}`} size="sm" className={classes.back}>
         <IconChevronLeft size={14} aria-hidden /> Run
       </Anchor>
-      <PageHeader title={evalCase.name} note={<StatusBadge word={evalCase.status} />} />
+      <PageHeader
+        title={evalCase.name}
+        note={
+          <>
+            <StatusBadge word={evalCase.status} /> {judgeOverruled && "counts as failed: a judge said fail"}
+          </>
+        }
+      />
       <div className={classes.facts}>
         {evalCase.file && <span className="mono">{evalCase.file}</span>}
         <span>{formatLatency(evalCase.duration_ms)}</span>
@@ -36,12 +45,12 @@ export function CasePage() {
       <div className={classes.columns}>
         <section className={`panel ${classes.section}`} aria-label="Transcript">
           <h2 className={classes.heading}>Transcript</h2>
-          {evalCase.events.length === 0 ? (
+          {events.length === 0 ? (
             <Text size="sm" c="dimmed" className={classes.pad}>
               {evalCase.user_input ? `The plugin captured no events. Input: ${evalCase.user_input}` : "The plugin captured no events for this case."}
             </Text>
           ) : (
-            evalCase.events.map((event, index) => <CaseEvent key={index} event={event} />)
+            events.map((event, index) => <CaseEvent key={index} event={event} />)
           )}
         </section>
         <div>

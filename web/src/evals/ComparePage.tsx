@@ -11,14 +11,14 @@ import { PageHeader } from "../ui/PageHeader";
 import { StatGrid } from "../ui/StatGrid";
 import { StatusBadge } from "../ui/StatusBadge";
 import { TableSkeleton } from "../ui/TableSkeleton";
-import { runName } from "./RunTable";
+import { runName } from "./runName";
 import classes from "./Evals.module.css";
 
 /** What changed from one run to another. Without a base the run before the head is taken. */
 export function ComparePage() {
   usePageTitle("Compare runs");
   const [params, setParams] = useSearchParams();
-  const runs = useEvalRuns({ limit: 20 });
+  const runs = useEvalRuns({ limit: "20" });
   const recent = runs.data?.objects ?? [];
   const head = params.get("head") ?? recent[0]?.run_id ?? "";
   const base = params.get("base") ?? runBefore(recent, head);
@@ -67,9 +67,13 @@ export function ComparePage() {
   );
 }
 
-function runBefore(runs: EvalRun[], head: string): string {
-  const at = runs.findIndex((run) => run.run_id === head);
-  return runs[at + 1]?.run_id ?? "";
+/** The run before it of the same suite; any earlier one when there is none. */
+function runBefore(runs: EvalRun[], headId: string): string {
+  const at = runs.findIndex((run) => run.run_id === headId);
+  const head = runs[at];
+  const earlier = runs.slice(at + 1);
+  const same = earlier.find((run) => run.testing_framework === head?.testing_framework && run.name === head.name);
+  return (same ?? earlier[0])?.run_id ?? "";
 }
 
 function withChosen(runs: EvalRun[], chosen: string[]) {
@@ -80,13 +84,8 @@ function withChosen(runs: EvalRun[], chosen: string[]) {
   return options;
 }
 
-function change(label: string, { base, head, change: difference }: Change, format: (value: number | null) => string) {
-  const sign = difference !== null && difference > 0 ? "+" : "";
-  return {
-    label,
-    value: format(head),
-    note: `was ${format(base)}${difference === null || difference === 0 ? "" : ` (${sign}${format(difference)})`}`,
-  };
+function change(label: string, { base, head }: Change, format: (value: number | null) => string) {
+  return { label, value: format(head), note: `was ${format(base)}` };
 }
 
 function CaseList({ title, cases, base, head, none }: { title: string; cases: ComparedCase[]; base: string; head: string; none?: string }) {

@@ -12,7 +12,7 @@ import { TableSkeleton } from "../ui/TableSkeleton";
 import { TimeText } from "../ui/TimeText";
 import { CaseRow } from "./CaseRow";
 import { CILink } from "./CILink";
-import { runName } from "./RunTable";
+import { runName } from "./runName";
 import classes from "./Evals.module.css";
 
 /** Trouble first. A passed case that a judge failed counts as failed. */

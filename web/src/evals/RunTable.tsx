@@ -6,6 +6,7 @@ import { StatusBadge } from "../ui/StatusBadge";
 import { TimeText } from "../ui/TimeText";
 import { CILink } from "./CILink";
 import { PassRate } from "./PassRate";
+import { runName } from "./runName";
 import classes from "./Evals.module.css";
 
 interface RunTableProps {
@@ -83,9 +84,4 @@ export function RunTable({ runs, chosen, onChoose }: RunTableProps) {
       </Table.ScrollContainer>
     </div>
   );
-}
-
-/** A run's own name, else the agent it tested. */
-export function runName(run: EvalRun): string {
-  return run.name ?? run.agent_name ?? run.agent_id ?? run.run_id.slice(0, 8);
 }

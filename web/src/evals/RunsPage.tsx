@@ -1,7 +1,7 @@
 import { Button, Select, Skeleton } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
 import { Link, useSearchParams } from "react-router";
-import { useEvalRuns } from "../api/queries";
+import { useEvalRuns, type EvalQuery } from "../api/queries";
 import { usePageTitle } from "../app/usePageTitle";
 import { plural } from "../format/units";
 import { ErrorBox } from "../ui/ErrorBox";
@@ -22,7 +22,7 @@ export function RunsPage() {
   usePageTitle("Evals");
   const [params, setParams] = useSearchParams();
   const [chosen, setChosen] = useState<string[]>([]);
-  const query: Record<string, string | number> = { limit: 20, offset: Number(params.get("offset")) || 0 };
+  const query: EvalQuery = { limit: "20", offset: params.get("offset") ?? undefined };
   for (const name of filters) {
     const value = params.get(name);
     if (value) query[name] = value;

@@ -4,14 +4,14 @@ import { Link } from "react-router";
 import type { SessionDetail } from "../api/types";
 import { formatCost, formatDuration, formatLatency, plural, SLOW_REPLY_MS } from "../format/units";
 import { CopyText } from "../ui/CopyText";
-import { StatusBadge, toneOf } from "../ui/StatusBadge";
+import { StatusBadge } from "../ui/StatusBadge";
 import { TimeText } from "../ui/TimeText";
 import type { Timeline } from "./model/timeline";
 import classes from "./SessionHeader.module.css";
 
 /** Who, when, how long, how it ended, what the judges said, and what went wrong in words. */
 export function SessionHeader({ session, timeline }: { session: SessionDetail; timeline: Timeline }) {
-  const { summary } = session.session_metrics;
+  const { summary, turns } = session.session_metrics;
   const slow = timeline.replies.filter((reply) => reply.slow).length;
   const failedTools = session.session_metrics.tool_calls.filter((call) => call.is_error).length;
   return (
@@ -38,15 +38,15 @@ export function SessionHeader({ session, timeline }: { session: SessionDetail; t
       </div>
       <div className={classes.facts}>
         <TimeText iso={session.started_at} />
-        <span className="num">{formatDuration(session.duration_ms)}</span>
+        <span className="num">{session.duration_ms === null ? `${formatDuration(timeline.duration * 1000)} so far` : formatDuration(session.duration_ms)}</span>
         {session.transport && <span>{session.transport}</span>}
         {session.account_id && <span>account {session.account_id}</span>}
-        <span className="num">{plural(session.turn_count, "turn")}</span>
+        <span className="num">{plural(Math.max(session.turn_count, turns.length), "turn")}</span>
         {summary.p95_user_perceived_ms !== undefined && (
           <span className="num">reply p95 {formatLatency(summary.p95_user_perceived_ms)}</span>
         )}
         {session.estimated_cost_usd !== null && <span className="num">{formatCost(session.estimated_cost_usd)}</span>}
-        <Findings slow={slow} interruptions={summary.interruptions} failedTools={failedTools} />
+        <Findings slow={slow} interruptions={timeline.marks.filter((mark) => mark.kind === "interruption").length} failedTools={failedTools} />
       </div>
       {session.outcome?.reason && <Text size="sm">{session.outcome.reason}</Text>}
       {session.evaluations.length > 0 && (
@@ -55,8 +55,8 @@ export function SessionHeader({ session, timeline }: { session: SessionDetail; t
             <li key={`${evaluation.judge_name}-${index}`}>
               <Tooltip label={evaluation.reasoning ?? "The judge gave no reasoning"}>
                 <span tabIndex={0} className={classes.judge}>
-                  <span className={classes.judgeName}>{evaluation.judge_name}</span>
-                  <StatusBadge word={evaluation.verdict} tone={toneOf(evaluation.verdict)} />
+                  <span className={classes.judgeName}>{evaluation.judge_name ?? "judge"}</span>
+                  <StatusBadge word={evaluation.verdict ?? "no verdict"} />
                 </span>
               </Tooltip>
             </li>

@@ -1,10 +1,12 @@
 import { Text } from "@mantine/core";
 import { useCallback, useMemo, useState } from "react";
 import { useSpans } from "../api/queries";
-import type { SessionDetail } from "../api/types";
+import type { SessionDetail, Span } from "../api/types";
+import { ErrorBox } from "../ui/ErrorBox";
 import { SpanDetails } from "./SpanDetails";
 import { SessionHeader } from "./SessionHeader";
 import { SessionTabs } from "./SessionTabs";
+import { withTurnsFromSpans } from "./model/fromSpans";
 import { buildSpanRows, type SpanRow } from "./model/spans";
 import { buildTimeline } from "./model/timeline";
 import { PlayerBar } from "./playback/PlayerBar";
@@ -16,9 +18,12 @@ import { usePositionInURL } from "./usePositionInURL";
 import { usePeaks } from "./waveform/usePeaks";
 import classes from "./SessionView.module.css";
 
-export function SessionView({ session }: { session: SessionDetail }) {
-  const timeline = useMemo(() => buildTimeline(session), [session]);
-  const spans = useSpans(session.id, session.state === "active");
+const noSpans: Span[] = [];
+
+export function SessionView({ session: reported }: { session: SessionDetail }) {
+  const spans = useSpans(reported.id, reported.state === "active");
+  const session = useMemo(() => withTurnsFromSpans(reported, spans.data ?? noSpans), [reported, spans.data]);
+  const timeline = useMemo(() => buildTimeline(session, spans.data ?? noSpans), [session, spans.data]);
   const rows = useMemo(
     () => (spans.data && timeline.originMS !== null ? buildSpanRows(spans.data, timeline.originMS, timeline.duration) : []),
     [spans.data, timeline],
@@ -44,6 +49,7 @@ export function SessionView({ session }: { session: SessionDetail }) {
   return (
     <>
       <SessionHeader session={session} timeline={timeline} />
+      {spans.isError && <ErrorBox title="The spans could not be read" error={spans.error} onRetry={() => void spans.refetch()} />}
       <div className={classes.stage}>
         <div className={`panel ${classes.left}`}>
           {timeline.originMS === null ? (
@@ -71,7 +77,7 @@ export function SessionView({ session }: { session: SessionDetail }) {
         </div>
         <div className={`panel ${classes.right}`}>{playback && <Transcript timeline={timeline} playback={playback} />}</div>
       </div>
-      <SessionTabs session={session} />
+      <SessionTabs session={reported} />
     </>
   );
 }

@@ -1,4 +1,4 @@
-import type { Query } from "../api/client";
+import type { SessionQuery } from "../api/queries";
 
 /** The filters of the sessions list. They live in the address and nowhere else. */
 export const filterNames = [
@@ -18,7 +18,7 @@ export const filterNames = [
 
 export type FilterName = (typeof filterNames)[number];
 
-export const pageSize = 20;
+export const pageSize = "20";
 
 const labels: Record<FilterName, string> = {
   q: "Words",
@@ -40,11 +40,12 @@ export function activeFilters(params: URLSearchParams): FilterName[] {
 }
 
 /** The question to the API that an address stands for. */
-export function toQuery(params: URLSearchParams): Query {
-  const query: Query = { limit: pageSize };
-  for (const name of activeFilters(params)) query[name] = params.get(name);
-  const offset = Number(params.get("offset"));
-  if (Number.isInteger(offset) && offset > 0) query.offset = offset;
+export function toQuery(params: URLSearchParams): SessionQuery {
+  const query: Record<string, string> = { limit: pageSize };
+  for (const name of [...activeFilters(params), "offset"]) {
+    const value = params.get(name);
+    if (value) query[name] = value;
+  }
   return query;
 }
 

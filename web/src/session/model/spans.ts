@@ -18,9 +18,10 @@ export function buildSpanRows(spans: Span[], originMS: number, duration: number)
   const children = new Map<string, Span[]>();
   const roots: Span[] = [];
   for (const span of spans) {
-    const parent = span.parent_span_id ? byId.get(span.parent_span_id) : undefined;
+    const parent = byId.get(span.parent_span_id ?? "");
     if (!parent || parent === span) roots.push(span);
-    else children.set(parent.span_id, [...(children.get(parent.span_id) ?? []), span]);
+    else if (children.has(parent.span_id)) children.get(parent.span_id)!.push(span);
+    else children.set(parent.span_id, [span]);
   }
   const start = (span: Span) => epochMS(span.started_at) ?? originMS;
   const byStart = (a: Span, b: Span) => start(a) - start(b);
@@ -41,7 +42,7 @@ export function buildSpanRows(spans: Span[], originMS: number, duration: number)
         start: from,
         end: endMS === null ? Math.max(from, duration) : (endMS - originMS) / 1000,
         open: endMS === null,
-        failed: span.status_code === "error",
+        failed: span.status === "error",
       });
       const below = (children.get(span.span_id) ?? []).toSorted(byStart).toReversed();
       stack.push(...below.map((child) => ({ span: child, depth: depth + 1 })));

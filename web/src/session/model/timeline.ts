@@ -1,4 +1,4 @@
-import type { SessionDetail, Turn } from "../../api/types";
+import type { SessionDetail, Span, Turn } from "../../api/types";
 import { SLOW_REPLY_MS } from "../../format/units";
 import { parseTime } from "../../format/time";
 import { buildEntries, type Entry } from "./entries";
@@ -91,7 +91,7 @@ const shownElsewhere = new Set([
   "session_usage_updated",
 ]);
 
-export function buildTimeline(session: SessionDetail): Timeline {
+export function buildTimeline(session: SessionDetail, spans: Span[]): Timeline {
   const { turns } = session.session_metrics;
   const entries = buildEntries(session.chat_history, session.session_metrics);
   const audioMS = parseTime(session.audio_started_at);
@@ -147,7 +147,7 @@ export function buildTimeline(session: SessionDetail): Timeline {
   timeline.marks.sort((a, b) => a.at - b.at);
   timeline.tools.sort((a, b) => a.start - b.start);
   timeline.speech.sort((a, b) => a.start - b.start);
-  timeline.duration = lastPosition(timeline, session);
+  timeline.duration = lastPosition(timeline, session, spans);
   return timeline;
 }
 
@@ -268,14 +268,19 @@ function addEvents(timeline: Timeline, session: SessionDetail, at: ToPosition, o
   }
 }
 
-function lastPosition(timeline: Timeline, session: SessionDetail): number {
+function lastPosition(timeline: Timeline, session: SessionDetail, spans: Span[]): number {
   let last = 1;
   for (const speech of timeline.speech) last = Math.max(last, speech.end);
   for (const tool of timeline.tools) last = Math.max(last, tool.end);
   for (const mark of timeline.marks) last = Math.max(last, mark.at);
   const started = parseTime(session.started_at);
   if (started !== null && session.duration_ms !== null && session.duration_ms < maxSpanMS) {
-    last = Math.max(last, (started - timeline.originMS!) / 1000 + session.duration_ms / 1000);
+    return Math.max(last, (started - timeline.originMS!) / 1000 + session.duration_ms / 1000);
   }
-  return session.state === "active" ? last + 2 : last;
+  // Nobody said how long the call is: it lasts at least as long as its spans.
+  for (const span of spans) {
+    const end = ((epochMS(span.ended_at) ?? epochMS(span.started_at) ?? 0) - timeline.originMS!) / 1000;
+    if (end * 1000 < maxSpanMS) last = Math.max(last, end);
+  }
+  return last;
 }

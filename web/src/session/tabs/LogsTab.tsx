@@ -3,7 +3,7 @@ import { useMemo, useState } from "react";
 import { useLogs } from "../../api/queries";
 import type { LogRecord, SessionDetail } from "../../api/types";
 import { formatUTC } from "../../format/time";
-import { formatCount, plural } from "../../format/units";
+import { formatCount, MISSING, plural } from "../../format/units";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { TableSkeleton } from "../../ui/TableSkeleton";
 import classes from "./Tabs.module.css";
@@ -68,15 +68,15 @@ function LogLine({ line }: { line: LogRecord }) {
   const hasAttributes = line.attributes !== null && Object.keys(line.attributes ?? {}).length > 0;
   return (
     <div className={classes.logLine} data-tone={tone}>
-      <time dateTime={line.time} title={formatUTC(line.time)} className={classes.logTime}>
+      <time dateTime={line.time ?? undefined} title={formatUTC(line.time)} className={classes.logTime}>
         {clock(line.time)}
       </time>
-      <span>{line.severity_text || "–"}</span>
+      <span>{line.severity ?? MISSING}</span>
       <div className={classes.logBody}>
         {line.body}
         {hasAttributes && (
           <details className={classes.logMore}>
-            <summary>{line.logger || "attributes"}</summary>
+            <summary>{line.logger ?? "attributes"}</summary>
             {JSON.stringify(line.attributes, null, 2)}
           </details>
         )}
@@ -85,7 +85,8 @@ function LogLine({ line }: { line: LogRecord }) {
   );
 }
 
-function clock(iso: string): string {
+function clock(iso: string | null): string {
+  if (iso === null) return MISSING;
   const date = new Date(iso);
   return `${date.toLocaleTimeString("en", { hourCycle: "h23" })}.${String(date.getMilliseconds()).padStart(3, "0")}`;
 }

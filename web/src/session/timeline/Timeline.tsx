@@ -26,7 +26,7 @@ interface TimelineProps {
   onSelectSpan: (row: SpanRow) => void;
 }
 
-const labelWidth = { wide: 112, narrow: 66 };
+const labelWidth = { wide: 112, narrow: 76 };
 /** What a deep link into a long call shows around its target, in seconds. */
 const closeUp = { from: 180, before: 15, after: 45 };
 
