@@ -57,7 +57,8 @@ func parse(h Header, chat []byte, hasChat bool) (*session.Report, error) {
 	return r, checkIDs(r)
 }
 
-// checkIDs refuses identifiers that are too long to be indexed.
+// checkIDs refuses identifiers that are too long to be indexed, and the two that no URL can name: clients resolve them
+// as steps in a path, even when they are escaped.
 func checkIDs(r *session.Report) error {
 	var fields []errs.Field
 	for _, f := range []struct{ name, value string }{
@@ -66,6 +67,9 @@ func checkIDs(r *session.Report) error {
 	} {
 		if len(f.value) > maxID {
 			fields = append(fields, errs.Field{Field: f.name, Message: "may have at most 512 bytes"})
+		}
+		if f.value == "." || f.value == ".." {
+			fields = append(fields, errs.Field{Field: f.name, Message: "may not be . or .., which URLs cannot hold"})
 		}
 	}
 	return errs.InvalidFields(fields)
