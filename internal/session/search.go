@@ -12,6 +12,10 @@ import (
 // later in a session is not found.
 const MaxTokens = 16000
 
+// maxTokenText is how many bytes all tokens of a session have together, give or take the last: a tsvector has at most
+// 1,048,575 bytes, of which each token takes up to five for its place.
+const maxTokenText = 900_000
+
 // maxTokenBytes is where a token is cut, at a rune border, in texts and in queries alike: PostgreSQL's limit is 2,046
 // bytes, and nothing longer than this is a word.
 const maxTokenBytes = 64
@@ -52,7 +56,7 @@ func searchLine(it *Item) string {
 // Tokens are the words of a text as both SQL engines index them: lower case, without diacritics, in order. A token is a
 // run of letters and digits of any script; in scripts written without spaces (Chinese, Japanese, Korean, Thai, ...) every
 // character is a token of its own, so that a word inside a sentence is found. Tokens hold letters, digits and marks
-// only, are valid UTF-8 of at most 64 bytes, and there are at most MaxTokens of them.
+// only, are valid UTF-8 of at most 64 bytes, and there are at most MaxTokens of them, fewer if they are very long.
 func Tokens(text string) []string {
 	folded, toks := scan(text)
 	return words(folded, toks)
@@ -114,7 +118,7 @@ type scanner struct {
 
 	single bool // the open token is one character of a script without spaces: only marks may join it
 	cut    bool // the open token has reached its longest
-	full   bool // MaxTokens reached and another began
+	full   bool // MaxTokens or maxTokenText reached and another began
 }
 
 // asciiFold maps an ASCII letter or digit to its lower case and everything else to 0.
@@ -132,7 +136,7 @@ var asciiFold = func() (t [utf8.RuneSelf]byte) {
 
 // begin opens a token at a rune of n bytes that starts at byte i; it reports false when there are too many.
 func (s *scanner) begin(i, n int) bool {
-	if len(s.toks) == MaxTokens {
+	if len(s.toks) == MaxTokens || len(s.buf) > maxTokenText {
 		s.full, s.open = true, false
 		return false
 	}

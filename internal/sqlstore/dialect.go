@@ -148,7 +148,7 @@ func postgresTransient(err error) bool {
 
 func commonTransient(err error) bool {
 	var ne net.Error
-	return errors.Is(err, sql.ErrConnDone) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+	return errors.Is(err, sql.ErrConnDone) || strings.Contains(err.Error(), "database is closed") || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &ne) ||
 		strings.Contains(err.Error(), "bad connection") || strings.Contains(err.Error(), "conn closed")
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sidetone/internal/errs"
@@ -83,7 +84,12 @@ func (w *where) anyOf(column string, values []string) {
 	if len(values) == 0 {
 		return
 	}
-	if len(values) == 1 {
+	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !storable(v) })
+	switch len(values) {
+	case 0:
+		w.conds = append(w.conds, "1 = 0")
+		return
+	case 1:
 		w.add(column+" = %s", values[0])
 		return
 	}
@@ -113,7 +119,9 @@ func (s *Store) sessionWhere(f session.Filter) *where {
 	}
 	if !f.StartedTo.IsZero() {
 		w.add("started_at <= %s", micros(f.StartedTo))
-		w.conds = append(w.conds, "started_at > 0")
+	}
+	if !f.StartedFrom.IsZero() || !f.StartedTo.IsZero() {
+		w.conds = append(w.conds, "started_at <> 0") // unknown
 	}
 	switch f.State {
 	case session.StateActive:
@@ -143,6 +151,8 @@ func (s *Store) sessionWhere(f session.Filter) *where {
 	}
 	return w
 }
+
+var errNoSession = errs.New(errs.NotFound, "there is no session with this id")
 
 // List implements session.Store.
 func (s *Store) List(ctx context.Context, f session.Filter, p session.Page) ([]session.Listed, int, error) {
@@ -221,6 +231,9 @@ func (s *Store) readDocs(ctx context.Context, num int64) (map[session.DocKind][]
 
 // Get implements session.Store.
 func (s *Store) Get(ctx context.Context, id string) (*session.Stored, error) {
+	if !storable(id) {
+		return nil, errNoSession
+	}
 	rows, err := s.r.QueryContext(ctx, `SELECT `+sessionSelect+` FROM sessions WHERE id = $1`, id)
 	if err != nil {
 		return nil, s.fail(err)
@@ -232,7 +245,7 @@ func (s *Store) Get(ctx context.Context, id string) (*session.Stored, error) {
 		return nil, s.fail(err)
 	}
 	if num == 0 {
-		return nil, errs.New(errs.NotFound, "there is no session with this id")
+		return nil, errNoSession
 	}
 	if st.Docs, err = s.readDocs(ctx, num); err != nil {
 		return nil, s.fail(err)

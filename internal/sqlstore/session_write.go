@@ -7,6 +7,8 @@ import (
 	"hash/fnv"
 	"slices"
 	"sort"
+	"strings"
+	"unicode/utf8"
 
 	"sidetone/internal/session"
 )
@@ -125,11 +127,15 @@ type found struct {
 // seeing the one before.
 func (s *Store) flushSessions(ctx context.Context, group []*sessionWrite) error {
 	return s.inTx(ctx, func(tx *sql.Tx) error {
-		if err := s.lockRooms(ctx, tx, group); err != nil {
+		ids := make([]string, 0, 2*len(group))
+		for _, w := range group {
+			ids = append(ids, possibleIDs(w.change.Key)...)
+		}
+		if err := s.lockSessions(ctx, tx, ids); err != nil {
 			return err
 		}
 		for rest := group; len(rest) > 0; {
-			n := distinctRooms(rest)
+			n := distinctSessions(rest)
 			if err := s.writeSessions(ctx, tx, rest[:n]); err != nil {
 				return err
 			}
@@ -139,19 +145,33 @@ func (s *Store) flushSessions(ctx context.Context, group []*sessionWrite) error 
 	})
 }
 
-// distinctRooms is the length of the longest prefix in which no room occurs twice.
-func distinctRooms(group []*sessionWrite) int {
-	seen := make(map[string]bool, len(group))
+// possibleIDs are the sessions that a key may turn out to name. A session of a second job has two names: the job of its
+// room, and its own id.
+func possibleIDs(k session.Key) []string {
+	if k.Job == "" || k.Exact {
+		return []string{k.Room}
+	}
+	return []string{k.Room, k.Room + ":" + k.Job}
+}
+
+// distinctSessions is the length of the longest prefix in which no session can occur twice.
+func distinctSessions(group []*sessionWrite) int {
+	seen := make(map[string]bool, 2*len(group))
 	for i, w := range group {
-		if seen[w.change.Key.Room] {
-			return i
+		ids := possibleIDs(w.change.Key)
+		for _, id := range ids {
+			if seen[id] {
+				return i
+			}
 		}
-		seen[w.change.Key.Room] = true
+		for _, id := range ids {
+			seen[id] = true
+		}
 	}
 	return len(group)
 }
 
-// writeSessions writes changes to different rooms.
+// writeSessions writes changes to different sessions.
 func (s *Store) writeSessions(ctx context.Context, tx *sql.Tx, group []*sessionWrite) error {
 	existing, err := s.findSessions(ctx, tx, group)
 	if err != nil {
@@ -227,11 +247,11 @@ func (s *Store) writeSessionParts(ctx context.Context, tx *sql.Tx, nums map[stri
 		"ON CONFLICT (num) DO UPDATE SET words = excluded.words", words, nil)
 }
 
-// lockRooms keeps other processes from changing the same rooms until this transaction ends.
-func (s *Store) lockRooms(ctx context.Context, tx *sql.Tx, group []*sessionWrite) error {
-	keys := make([]int64, len(group))
-	for i, w := range group {
-		keys[i] = lockKey("session", w.change.Key.Room)
+// lockSessions keeps other transactions from changing the same sessions until this one ends.
+func (s *Store) lockSessions(ctx context.Context, tx *sql.Tx, ids []string) error {
+	keys := make([]int64, len(ids))
+	for i, id := range ids {
+		keys[i] = lockKey("session", id)
 	}
 	return s.lock(ctx, tx, keys)
 }
@@ -268,10 +288,8 @@ func (s *Store) changeMark(ctx context.Context, tx *sql.Tx) (int64, error) {
 func (s *Store) findSessions(ctx context.Context, tx *sql.Tx, group []*sessionWrite) (map[string]found, error) {
 	ids := make([]any, 0, 2*len(group))
 	for _, w := range group {
-		k := w.change.Key
-		ids = append(ids, k.Room)
-		if k.Job != "" && !k.Exact {
-			ids = append(ids, k.Room+":"+k.Job)
+		for _, id := range possibleIDs(w.change.Key) {
+			ids = append(ids, id)
 		}
 	}
 	out := make(map[string]found)
@@ -325,14 +343,21 @@ func (s *Store) readDoc(ctx context.Context, tx *sql.Tx, id int64) ([]byte, erro
 
 // Delete implements session.Store.
 func (s *Store) Delete(ctx context.Context, ids []string) (deleted int, recordings []session.Recording, err error) {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !storable(id) })
+	if len(ids) == 0 {
+		return 0, nil, nil
+	}
 	err = s.inTx(ctx, func(tx *sql.Tx) error {
 		deleted, recordings = 0, nil
+		if err := s.lockSessions(ctx, tx, ids); err != nil {
+			return err
+		}
 		args := make([]any, len(ids))
 		for i, id := range ids {
 			args[i] = id
 		}
-		rows, err := tx.QueryContext(ctx, `DELETE FROM sessions WHERE id IN (`+placeholders(1, len(args))+
-			`) RETURNING num, recording_key, recording_size, recording_sha256`, args...)
+		rows, err := tx.QueryContext(ctx, `SELECT num, recording_key, recording_size, recording_sha256 FROM sessions WHERE id IN (`+
+			placeholders(1, len(args))+`) ORDER BY num`, args...)
 		if err != nil {
 			return err
 		}
@@ -358,13 +383,24 @@ func (s *Store) Delete(ctx context.Context, ids []string) (deleted int, recordin
 	return deleted, recordings, err
 }
 
+// storable tells whether a text can be in the database at all: PostgreSQL takes neither NUL nor anything but UTF-8, so
+// what has either is not there.
+func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
+
 func (s *Store) deleteSessionParts(ctx context.Context, tx *sql.Tx, nums []int64) error {
 	mark, err := s.changeMark(ctx, tx)
 	if err != nil {
 		return err
 	}
+	// First the queue: whoever indexes holds a queued row before it looks at the session, and in the other order the two
+	// would wait for each other.
 	for _, num := range nums {
-		for _, q := range []string{s.d.searchDelete, `DELETE FROM search_queue WHERE num = $1`, `DELETE FROM session_docs WHERE id BETWEEN $1 * 8 AND $1 * 8 + 7`} {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM search_queue WHERE num = $1`, num); err != nil {
+			return err
+		}
+	}
+	for _, num := range nums {
+		for _, q := range []string{s.d.searchDelete, `DELETE FROM sessions WHERE num = $1`, `DELETE FROM session_docs WHERE id BETWEEN $1 * 8 AND $1 * 8 + 7`} {
 			if _, err := tx.ExecContext(ctx, q, num); err != nil {
 				return err
 			}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"sidetone/internal/errs"
 	"sidetone/internal/session"
 )
 
@@ -70,6 +69,9 @@ func (s *Store) insertChunks(ctx context.Context, tx *sql.Tx, rows [][]any) erro
 
 // Chunks implements session.Store.
 func (s *Store) Chunks(ctx context.Context, id string, kind session.ChunkKind) ([][]byte, error) {
+	if !storable(id) {
+		return nil, errNoSession
+	}
 	rows, err := s.r.QueryContext(ctx, `SELECT num FROM sessions WHERE id = $1`, id)
 	if err != nil {
 		return nil, s.fail(err)
@@ -79,13 +81,16 @@ func (s *Store) Chunks(ctx context.Context, id string, kind session.ChunkKind) (
 		return nil, s.fail(err)
 	}
 	if num == 0 {
-		return nil, errs.New(errs.NotFound, "there is no session with this id")
+		return nil, errNoSession
 	}
 	return s.chunksOf(ctx, []string{sessionOwner(num)}, kind)
 }
 
 // TraceChunks implements session.Store.
 func (s *Store) TraceChunks(ctx context.Context, traceIDs []string, kind session.ChunkKind) ([][]byte, error) {
+	if len(traceIDs) == 0 {
+		return nil, nil
+	}
 	owners := make([]string, len(traceIDs))
 	for i, id := range traceIDs {
 		owners[i] = session.TraceOwner(id)
