@@ -161,13 +161,12 @@ func (a *App) upkeep(sessions *session.Service) {
 	})
 }
 
-// unpriced knows no model's price: costs are null.
-func unpriced(provider, model string, input, cached, output int64) (usd float64, ok bool) {
-	return 0, false
-}
-
 // listen builds the HTTP side and binds the port.
 func (a *App) listen() error {
+	prices, err := loadPrices(a.cfg.PricesFile)
+	if err != nil {
+		return err
+	}
 	recordings, err := blob.OpenDir(a.cfg.RecordingsDir)
 	if err != nil {
 		return err
@@ -175,10 +174,10 @@ func (a *App) listen() error {
 	if err := recordings.CleanStaging(time.Now(), stagingAge); err != nil {
 		a.log.Warn("unfinished uploads could not be cleaned up", "error", err)
 	}
-	sessions := session.NewService(a.store, recordings, report.ParseDoc, a.log)
+	sessions := session.NewService(a.store, recordings, report.ParseDoc, prices.Session, a.log)
 	a.upkeep(sessions)
 	handler, err := httpapi.New(httpapi.Deps{
-		Sessions: sessions, Evals: eval.NewService(a.store.Evals(), unpriced),
+		Sessions: sessions, Evals: eval.NewService(a.store.Evals(), prices.LLM),
 		Auth: httpapi.NewAuth(a.cfg.BasicUser, a.cfg.BasicPass, a.cfg.LiveKitKey, a.cfg.LiveKitSecret, time.Now,
 			httpapi.WriteError),
 		Log: a.log, Now: time.Now,

@@ -45,6 +45,7 @@ var rules = map[string]rule{
 	"internal/errs":    {modules: pure},
 	"internal/stamp":   {modules: pure},
 	"internal/stat":    {modules: pure},
+	"internal/price":   {rooms: allow(base, []string{"internal/session"}), modules: pure},
 	"internal/session": {rooms: base, modules: pure},
 	"internal/eval":    {rooms: allow(base, []string{"internal/session"}), modules: pure},
 	"internal/webhook": {rooms: base, modules: pure},

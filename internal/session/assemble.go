@@ -8,6 +8,7 @@ import (
 // parts are all signals known about one session, from which everything else is computed. Assembling is a pure
 // function of the parts, so the order in which they arrived cannot matter.
 type parts struct {
+	price     Pricer
 	job       string // identity
 	report    *Report
 	log       *LogSignals
@@ -91,6 +92,16 @@ func (p *parts) assemble() assembled {
 	}
 	if a.outcome != nil {
 		s.Outcome = a.outcome.Outcome
+	}
+	// What is only known from tags arrived when the tag did.
+	for i := range a.evaluations {
+		s.Signals.Evaluations = earlier(s.Signals.Evaluations, a.evaluations[i].CreatedAt)
+	}
+	if a.outcome != nil {
+		s.Signals.Outcome = earlier(s.Signals.Outcome, a.outcome.CreatedAt)
+	}
+	if p.price != nil {
+		s.EstimatedCostUSD = p.price(a.usage, a.items)
 	}
 	s.Incomplete = p.incomplete(&s, a.items)
 	a.session = s

@@ -47,7 +47,7 @@ func (s *Service) ingestOne(ctx context.Context, t *Telemetry, now time.Time) er
 		return s.store.AppendChunks(ctx, t.owner(), chunks)
 	}
 	arrived := t.arrived(now)
-	fresh := parts{job: t.Key.Job, signals: arrived, first: now, last: now, created: now}
+	fresh := parts{price: s.price, job: t.Key.Job, signals: arrived, first: now, last: now, created: now}
 	if err := t.addTo(&fresh, now); err != nil {
 		return err
 	}

@@ -13,17 +13,22 @@ import (
 // ReportParser parses a stored report document; package report provides it.
 type ReportParser func(doc []byte) (*Report, error)
 
+// Pricer estimates what a call cost in USD from its usage totals or, when there are none, from its messages; nil when
+// that is not known as a whole. Package price provides it.
+type Pricer func(usage []Usage, items []Item) *float64
+
 // Service is what the program can do with sessions.
 type Service struct {
 	store      Store
 	recordings Recordings
 	parse      ReportParser
+	price      Pricer
 	log        *slog.Logger
 }
 
-// NewService wires the domain to its store, its recordings and the parser of stored reports.
-func NewService(store Store, recordings Recordings, parse ReportParser, log *slog.Logger) *Service {
-	return &Service{store: store, recordings: recordings, parse: parse, log: log}
+// NewService wires the domain to its store, its recordings, the parser of stored reports and the prices of models.
+func NewService(store Store, recordings Recordings, parse ReportParser, price Pricer, log *slog.Logger) *Service {
+	return &Service{store: store, recordings: recordings, parse: parse, price: price, log: log}
 }
 
 // Upload is one received session report, ready to be stored.
@@ -57,7 +62,7 @@ func (s *Service) Ingest(ctx context.Context, up Upload, now time.Time) (id stri
 	}
 	arrived := Signals{Report: now, Audio: timeIf(rec != nil, now), Transcript: timeIf(r.HasTranscript, now),
 		Evaluations: timeIf(len(r.Evaluations) > 0, now), Outcome: timeIf(r.Outcome != nil, now)}
-	p := parts{job: key.Job, report: r, recording: rec, signals: arrived, first: now, last: now, created: now}
+	p := parts{price: s.price, job: key.Job, report: r, recording: rec, signals: arrived, first: now, last: now, created: now}
 	fresh := p.record()
 	fresh.Docs[DocReport] = up.Doc
 	applied, err := s.store.Apply(ctx, Change{Key: key, Fresh: fresh, Merge: func(prior Prior) (*Record, error) {
@@ -91,7 +96,7 @@ func (s *Service) Ingest(ctx context.Context, up Upload, now time.Time) (id stri
 // load gathers the stored parts of a session.
 func (s *Service) load(prior Prior) (*parts, error) {
 	old := prior.Session
-	p := &parts{job: prior.JobKey, recording: old.Recording, signals: old.Signals,
+	p := &parts{price: s.price, job: prior.JobKey, recording: old.Recording, signals: old.Signals,
 		first: old.FirstSignalAt, last: old.LastSignalAt, created: old.CreatedAt}
 	doc, err := prior.Doc(DocReport)
 	if err != nil {
@@ -180,6 +185,8 @@ func (s *Service) Get(ctx context.Context, id string) (*Detail, error) {
 	}
 	a := p.assemble()
 	a.session.ID = st.Session.ID
+	// A call keeps the cost it was stored with: prices may have changed since, and lists show the stored one.
+	a.session.EstimatedCostUSD = st.Session.EstimatedCostUSD
 	d := &Detail{Session: a.session, Items: a.items, Metrics: a.metrics, Tags: a.tags,
 		Evaluations: a.evaluations, Outcome: a.outcome, Usage: a.usage, Options: a.options}
 	if p.report != nil {
