@@ -100,6 +100,8 @@ func humaError(ctx huma.Context, status int, msg string, causes ...error) huma.S
 	case kind == errs.InvalidQuery:
 	case status == http.StatusBadRequest && len(fields) == 0:
 		kind = errs.InvalidJSON
+	case status == http.StatusBadRequest && len(fields) == 1 && fields[0].Field == "body": // no rule of ours comes with a 400
+		kind, msg = errs.InvalidJSON, "the body is not valid JSON: "+fields[0].Message
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
 		kind = errs.Invalid
 	case status == http.StatusNotFound:
