@@ -1,6 +1,6 @@
 import { Table } from "@mantine/core";
 import { Link } from "react-router";
-import type { WebhookAttempt } from "../api/alertTypes";
+import type { WebhookAttempt } from "../api/types";
 import { formatLatency, MISSING } from "../format/units";
 import { StatusBadge } from "../ui/StatusBadge";
 import { TimeText } from "../ui/TimeText";

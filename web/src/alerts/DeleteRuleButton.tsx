@@ -3,7 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconTrash } from "@tabler/icons-react";
 import { useNavigate } from "react-router";
 import { useDeleteRule } from "../api/alertQueries";
-import type { AlertRule } from "../api/alertTypes";
+import type { AlertRule } from "../api/types";
 
 export function DeleteRuleButton({ rule }: { rule: AlertRule }) {
   const [open, { open: ask, close }] = useDisclosure();

@@ -1,6 +1,6 @@
 import "@mantine/charts/styles.css";
 import { BarChart } from "@mantine/charts";
-import type { WebhookStats } from "../api/alertTypes";
+import type { WebhookStats } from "../api/types";
 import { formatLocal } from "../format/time";
 import { formatCount } from "../format/units";
 

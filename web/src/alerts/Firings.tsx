@@ -2,7 +2,7 @@ import { Button, Table, Text } from "@mantine/core";
 import { Fragment, useState } from "react";
 import { Link } from "react-router";
 import { useFirings, useRedeliver, useWebhookAttempts } from "../api/alertQueries";
-import type { AlertRule, Firing } from "../api/alertTypes";
+import type { AlertRule, Firing } from "../api/types";
 import { formatAgo } from "../format/time";
 import { formatCount } from "../format/units";
 import { ErrorBox } from "../ui/ErrorBox";
@@ -106,7 +106,7 @@ function FiringRow({ firing, rule, open, onToggle }: { firing: Firing; rule: Ale
 }
 
 function FiringAttempts({ firing }: { firing: Firing }) {
-  const attempts = useWebhookAttempts({ firing_id: firing.id, limit: 100 });
+  const attempts = useWebhookAttempts({ firing_id: firing.id, limit: "100" });
   const redeliver = useRedeliver();
   return (
     <>

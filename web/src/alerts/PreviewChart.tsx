@@ -1,7 +1,7 @@
 import "@mantine/charts/styles.css";
 import { AreaChart } from "@mantine/charts";
 import { ReferenceDot } from "recharts";
-import type { RulePreview } from "../api/alertTypes";
+import type { RulePreview } from "../api/types";
 import { formatLocal } from "../format/time";
 
 interface PreviewChartProps {

@@ -6,7 +6,7 @@ import { AttemptTable } from "./AttemptTable";
 import classes from "./Alerts.module.css";
 
 export function RecentAttempts() {
-  const attempts = useWebhookAttempts({ limit: 10 });
+  const attempts = useWebhookAttempts({ limit: "10" });
   return (
     <section className={`panel ${classes.section}`} aria-labelledby="attempts">
       <div className={classes.sectionHead}>

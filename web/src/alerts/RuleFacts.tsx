@@ -1,4 +1,4 @@
-import type { AlertRule } from "../api/alertTypes";
+import type { AlertRule } from "../api/types";
 import { formatCount, plural } from "../format/units";
 import { TimeText } from "../ui/TimeText";
 import { formatMetric, formatWindow, metricInfo } from "./metrics";

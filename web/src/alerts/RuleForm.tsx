@@ -5,7 +5,7 @@ import { useState } from "react";
 import { useNavigate } from "react-router";
 import { useSaveRule, type RuleInput } from "../api/alertQueries";
 import { ApiError } from "../api/client";
-import type { AlertRule } from "../api/alertTypes";
+import type { AlertRule } from "../api/types";
 import { HeadersInput } from "./HeadersInput";
 import { metricInfo, metrics } from "./metrics";
 import { fieldErrors, toDraft, toInput, type RuleDraft } from "./ruleDraft";

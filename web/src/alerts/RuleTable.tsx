@@ -1,6 +1,6 @@
 import { Table } from "@mantine/core";
 import { Link } from "react-router";
-import type { AlertRule } from "../api/alertTypes";
+import type { AlertRule } from "../api/types";
 import { MISSING } from "../format/units";
 import { StatusBadge } from "../ui/StatusBadge";
 import { TimeText } from "../ui/TimeText";

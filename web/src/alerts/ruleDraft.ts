@@ -1,6 +1,6 @@
 import type { RuleInput } from "../api/alertQueries";
 import type { ApiError } from "../api/client";
-import type { AlertRule } from "../api/alertTypes";
+import type { AlertRule } from "../api/types";
 import { metricInfo } from "./metrics";
 
 /** What the form holds. Rates are percent here, because that is how people say them; the API takes fractions. */

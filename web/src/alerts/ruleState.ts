@@ -1,4 +1,4 @@
-import type { AlertRule } from "../api/alertTypes";
+import type { AlertRule } from "../api/types";
 import { formatAgo, parseTime } from "../format/time";
 import type { Tone } from "../ui/StatusBadge";
 
@@ -24,7 +24,7 @@ export function ruleState(rule: AlertRule, now: number): RuleState {
     const above = rule.last_value !== null && rule.last_value > rule.threshold_value;
     return above ? { word: "firing", tone: "bad", detail: again } : { word: "suppressed", tone: "warn", detail: again };
   }
-  if (rule.last_reason === null && rule.evaluated_at === null) {
+  if (rule.last_reason === null && rule.last_evaluated_at === null) {
     return { word: "not evaluated yet", tone: "quiet", detail: "the sweeper looks every 30 s" };
   }
   return reasons[rule.last_reason ?? "below_threshold"] ?? { word: rule.last_reason ?? "ok", tone: "quiet", detail: "" };

@@ -1,86 +1,67 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { answerOf } from "./client";
-import type { AlertRule, Firing, RulePreview, TestSendResult, WebhookAttempt, WebhookStats } from "./alertTypes";
-import type { List } from "./types";
-
-type Query = Record<string, string | number>;
-
-/** Stands in until /openapi.json describes the alert routes. */
-function request<T>(path: string, options: { method?: string; query?: Query; body?: unknown; signal?: AbortSignal } = {}): Promise<T> {
-  const query = new URLSearchParams(Object.entries(options.query ?? {}).map(([k, v]) => [k, String(v)])).toString();
-  const init = { method: options.method ?? "GET", signal: options.signal, headers: { "content-type": "application/json" }, body: options.body === undefined ? undefined : JSON.stringify(options.body) };
-  return answerOf<T>(
-    fetch(query ? `${path}?${query}` : path, init).then(async (response) => {
-      const json: unknown = await response.json().catch(() => undefined);
-      return response.ok ? { data: json, response } : { error: json, response };
-    }),
-  );
-}
+import { answerOf, api } from "./client";
+import type { operations } from "./schema";
+import type { AlertRule, Firing, List, RuleFields, RulePreview, TestSendResult, WebhookAttempt, WebhookStats } from "./types";
 
 const refreshMS = 5_000;
-const id = encodeURIComponent;
 
-/** What a rule is made of when it is written: a secret goes in and never comes back. */
-export type RuleInput = Partial<
-  Pick<
-    AlertRule,
-    | "name"
-    | "enabled"
-    | "metric"
-    | "threshold_value"
-    | "window_minutes"
-    | "min_samples"
-    | "agent_id"
-    | "account_id"
-    | "judge_name"
-    | "eval_source"
-    | "webhook_url"
-    | "http_method"
-    | "headers"
-  >
-> & { secret?: string | null };
+/**
+ * What a rule is made of when it is written. An absent field keeps its value or takes its default, null clears it.
+ * Choices are plain strings here: the server judges them.
+ */
+export type RuleInput = { [K in keyof Omit<RuleFields, "headers">]?: RuleFields[K] extends string ? string : RuleFields[K] } & {
+  headers?: Record<string, string> | null;
+};
+
+export type AttemptQuery = NonNullable<operations["list-webhook-attempts"]["parameters"]["query"]>;
+
+/** The description names every field as required; the server also takes a part of them. */
+function asBody(rule: object): RuleFields {
+  return rule as RuleFields;
+}
 
 export function useAlertRules() {
   return useQuery({
     queryKey: ["alert-rules"],
-    queryFn: ({ signal }) => request<List<AlertRule>>("/api/alert-rules", { query: { limit: 100 }, signal }),
+    queryFn: ({ signal }) => answerOf<List<AlertRule>>(api.GET("/api/alert-rules", { params: { query: { limit: "100" } }, signal })),
     refetchInterval: refreshMS,
   });
 }
 
-export function useAlertRule(ruleId: string) {
+export function useAlertRule(id: string) {
   return useQuery({
-    queryKey: ["alert-rule", ruleId],
-    queryFn: ({ signal }) => request<AlertRule>(`/api/alert-rules/${id(ruleId)}`, { signal }),
-    enabled: ruleId !== "",
+    queryKey: ["alert-rule", id],
+    queryFn: ({ signal }) => answerOf<AlertRule>(api.GET("/api/alert-rules/{id}", { params: { path: { id } }, signal })),
+    enabled: id !== "",
     refetchInterval: refreshMS,
   });
 }
 
-export function useFirings(ruleId: string, offset: number) {
+export function useFirings(id: string, offset: number) {
   return useQuery({
-    queryKey: ["firings", ruleId, offset],
+    queryKey: ["firings", id, offset],
     queryFn: ({ signal }) =>
-      request<List<Firing>>(`/api/alert-rules/${id(ruleId)}/firings`, { query: { limit: 20, offset }, signal }),
+      answerOf<List<Firing>>(
+        api.GET("/api/alert-rules/{id}/firings", { params: { path: { id }, query: { limit: "20", offset: String(offset) } }, signal }),
+      ),
     placeholderData: keepPreviousData,
     refetchInterval: refreshMS,
   });
 }
 
-export function useWebhookAttempts(query: Query, enabled = true) {
+export function useWebhookAttempts(query: AttemptQuery) {
   return useQuery({
     queryKey: ["webhook-attempts", query],
-    queryFn: ({ signal }) => request<List<WebhookAttempt>>("/api/alerts/webhook-attempts", { query, signal }),
+    queryFn: ({ signal }) => answerOf<List<WebhookAttempt>>(api.GET("/api/alerts/webhook-attempts", { params: { query }, signal })),
     placeholderData: keepPreviousData,
     refetchInterval: refreshMS,
-    enabled,
   });
 }
 
 export function useWebhookStats(range: string) {
   return useQuery({
     queryKey: ["webhook-stats", range],
-    queryFn: ({ signal }) => request<WebhookStats>("/api/alerts/webhook-stats", { query: { range }, signal }),
+    queryFn: ({ signal }) => answerOf<WebhookStats>(api.GET("/api/alerts/webhook-stats", { params: { query: { range } }, signal })),
     placeholderData: keepPreviousData,
     refetchInterval: refreshMS * 2,
   });
@@ -90,8 +71,7 @@ export function useWebhookStats(range: string) {
 export function useRulePreview(rule: RuleInput | null, from: string) {
   return useQuery({
     queryKey: ["rule-preview", rule, from],
-    queryFn: ({ signal }) =>
-      request<RulePreview>("/api/alert-rules/preview", { method: "POST", body: { ...rule, from }, signal }),
+    queryFn: ({ signal }) => answerOf<RulePreview>(api.POST("/api/alert-rules/preview", { body: asBody({ ...rule, from }), signal })),
     enabled: rule !== null,
     placeholderData: keepPreviousData,
     staleTime: 30_000,
@@ -99,13 +79,16 @@ export function useRulePreview(rule: RuleInput | null, from: string) {
   });
 }
 
-export function useSaveRule(ruleId: string | null) {
+/** Creates a rule, or changes the one with this id. */
+export function useSaveRule(id: string | null) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (rule: RuleInput) =>
-      ruleId === null
-        ? request<AlertRule>("/api/alert-rules", { method: "POST", body: rule })
-        : request<AlertRule>(`/api/alert-rules/${id(ruleId)}`, { method: "PATCH", body: rule }),
+      answerOf<AlertRule>(
+        id === null
+          ? api.POST("/api/alert-rules", { body: asBody(rule) })
+          : api.PATCH("/api/alert-rules/{id}", { params: { path: { id } }, body: asBody(rule) }),
+      ),
     onSuccess: (rule) => {
       queries.setQueryData(["alert-rule", rule.id], rule);
       void queries.invalidateQueries({ queryKey: ["alert-rules"] });
@@ -113,21 +96,20 @@ export function useSaveRule(ruleId: string | null) {
   });
 }
 
-export function useDeleteRule(ruleId: string) {
+export function useDeleteRule(id: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: () => request<unknown>(`/api/alert-rules/${id(ruleId)}`, { method: "DELETE" }),
+    mutationFn: () => answerOf(api.DELETE("/api/alert-rules/{id}", { params: { path: { id } } })),
     onSuccess: () => {
-      queries.removeQueries({ queryKey: ["alert-rule", ruleId] });
       void queries.invalidateQueries({ queryKey: ["alert-rules"] });
     },
   });
 }
 
-export function useTestSend(ruleId: string) {
+export function useTestSend(id: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: () => request<TestSendResult>(`/api/alert-rules/${id(ruleId)}/test`, { method: "POST" }),
+    mutationFn: () => answerOf<TestSendResult>(api.POST("/api/alert-rules/{id}/test", { params: { path: { id } } })),
     onSettled: () => void queries.invalidateQueries({ queryKey: ["webhook-attempts"] }),
   });
 }
@@ -135,7 +117,7 @@ export function useTestSend(ruleId: string) {
 export function useRedeliver() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (firingId: string) => request<unknown>(`/api/alerts/firings/${id(firingId)}/redeliver`, { method: "POST" }),
+    mutationFn: (id: string) => answerOf(api.POST("/api/alerts/firings/{id}/redeliver", { params: { path: { id } } })),
     onSettled: () => {
       void queries.invalidateQueries({ queryKey: ["firings"] });
       void queries.invalidateQueries({ queryKey: ["webhook-attempts"] });

@@ -4,6 +4,148 @@
  */
 
 export interface paths {
+    "/api/alert-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List alert rules */
+        get: operations["list-alert-rules"];
+        put?: never;
+        /** Create an alert rule */
+        post: operations["create-alert-rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alert-rules/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What a rule would have measured, and when it would have fired
+         * @description Beside the fields of a rule: from, to (RFC 3339, at most 14 days, default the last 24 hours) and step_seconds.
+         */
+        post: operations["preview-alert-rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alert-rules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One alert rule */
+        get: operations["get-alert-rule"];
+        put?: never;
+        post?: never;
+        /** Delete an alert rule with its firings and attempts */
+        delete: operations["delete-alert-rule"];
+        options?: never;
+        head?: never;
+        /** Change some fields of an alert rule */
+        patch: operations["patch-alert-rule"];
+        trace?: never;
+    };
+    "/api/alert-rules/{id}/firings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The firings of a rule, newest first */
+        get: operations["list-firings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alert-rules/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a test to the rule's webhook and wait for the answer */
+        post: operations["test-alert-rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alerts/firings/{id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Queue the delivery of a firing again */
+        post: operations["redeliver-firing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alerts/webhook-attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Delivery attempts of all rules, newest first */
+        get: operations["list-webhook-attempts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/alerts/webhook-stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How deliveries went */
+        get: operations["get-webhook-stats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/evals": {
         parameters: {
             query?: never;
@@ -409,6 +551,31 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AttemptView: {
+            /** Format: int64 */
+            attempt_number: number;
+            created_at: string;
+            /** Format: int64 */
+            duration_ms: number;
+            error: string | null;
+            /** @description null for a test */
+            firing_id: string | null;
+            http_method: string;
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "firing" | "test";
+            ok: boolean;
+            /**
+             * Format: int64
+             * @description null when no response came
+             */
+            response_status: number | null;
+            /** Format: uuid */
+            rule_id: string;
+            rule_name: string;
+            url: string;
+        };
         AuthStruct: {
             /** @description Reading needs a password */
             basic: boolean;
@@ -488,6 +655,9 @@ export interface components {
              * @description How many of them there were
              */
             deleted: number;
+        };
+        DeletedRuleOutputBody: {
+            deleted: boolean;
         };
         Distribution: {
             /** Format: int64 */
@@ -731,13 +901,59 @@ export interface components {
             tag: string | null;
             verdict: string | null;
         };
+        FiringOutputBody: Record<string, never>;
+        FiringView: {
+            /** Format: int64 */
+            attempt_count: number;
+            created_at: string;
+            /** Format: uuid */
+            id: string;
+            last_attempt_at: string | null;
+            last_error: string | null;
+            /**
+             * Format: int64
+             * @description Rates: the numerator; latencies: the turns in the window
+             */
+            matched_count: number;
+            /** @description null unless pending */
+            next_attempt_at: string | null;
+            /** Format: double */
+            observed_value: number;
+            /** Format: int64 */
+            response_status: number | null;
+            /** Format: uuid */
+            rule_id: string;
+            sample_session_ids: string[] | null;
+            /** @enum {string} */
+            status: "pending" | "delivered" | "failed";
+            /**
+             * Format: int64
+             * @description Rates: the denominator; latencies: null
+             */
+            total_count: number | null;
+            updated_at: string;
+            window_end: string;
+            window_start: string;
+        };
+        ListBodyAttemptView: {
+            meta: components["schemas"]["ListMeta"];
+            objects: components["schemas"]["AttemptView"][] | null;
+        };
         ListBodyEvalRunRow: {
             meta: components["schemas"]["ListMeta"];
             objects: components["schemas"]["EvalRunRow"][] | null;
         };
+        ListBodyFiringView: {
+            meta: components["schemas"]["ListMeta"];
+            objects: components["schemas"]["FiringView"][] | null;
+        };
         ListBodyLogView: {
             meta: components["schemas"]["ListMeta"];
             objects: components["schemas"]["LogView"][] | null;
+        };
+        ListBodyRuleView: {
+            meta: components["schemas"]["ListMeta"];
+            objects: components["schemas"]["RuleView"][] | null;
         };
         ListBodySessionRow: {
             meta: components["schemas"]["ListMeta"];
@@ -790,10 +1006,111 @@ export interface components {
             /** @enum {string} */
             source: "report" | "otlp" | "tag";
         };
+        PreviewOutputBody: Record<string, never>;
         Providers: {
             llm: string[] | null;
             stt: string[] | null;
             tts: string[] | null;
+        };
+        RuleFields: {
+            /** @description null: all accounts */
+            account_id: string | null;
+            /** @description null: all agents */
+            agent_id: string | null;
+            /**
+             * @description Disabled rules are never evaluated
+             * @default true
+             */
+            enabled: boolean;
+            /**
+             * @description Whose verdicts eval_fail_rate counts
+             * @default all
+             * @enum {string}
+             */
+            eval_source: "all" | "sessions" | "runs";
+            /** @description Extra headers of every delivery, at most 50 */
+            headers: {
+                [key: string]: string;
+            };
+            /**
+             * @default POST
+             * @enum {string}
+             */
+            http_method: "POST" | "PUT" | "PATCH";
+            /** @description Only with eval_fail_rate; null: all judges */
+            judge_name: string | null;
+            /** @enum {string} */
+            metric: "eval_fail_rate" | "outcome_fail_rate" | "interruption_rate" | "latency_perceived_p95" | "latency_llm_ttft_p95" | "latency_tts_ttfb_p95" | "latency_stt_p95";
+            /**
+             * Format: int64
+             * @description Observations the window must hold
+             * @default 1
+             */
+            min_samples: number;
+            name: string;
+            /** @description Signs deliveries; a whsec_ secret adds the Standard Webhooks headers */
+            secret: string | null;
+            /**
+             * Format: double
+             * @description Above 0: a fraction for rates (0.3 is 30 %), milliseconds for latencies. Fires strictly above it
+             */
+            threshold_value: number;
+            /**
+             * Format: uri
+             * @description http or https
+             */
+            webhook_url: string;
+            /**
+             * Format: int64
+             * @description How far back each evaluation looks, and how long the rule is silent after it fired
+             */
+            window_minutes: number;
+        };
+        RuleOutputBody: Record<string, never>;
+        RuleView: {
+            account_id: string | null;
+            agent_id: string | null;
+            created_at: string;
+            enabled: boolean;
+            /** @enum {string} */
+            eval_source: "all" | "sessions" | "runs";
+            has_secret: boolean;
+            headers: {
+                [key: string]: string;
+            } | null;
+            http_method: string;
+            /** Format: uuid */
+            id: string;
+            judge_name: string | null;
+            last_evaluated_at: string | null;
+            last_fired_at: string | null;
+            /** @description Why the last evaluation did not fire: below_threshold, too_few_samples, suppressed, disabled, no_data, error; null when it fired or was never made */
+            last_reason: string | null;
+            /**
+             * Format: int64
+             * @description Observations in the window of the last evaluation
+             */
+            last_samples: number;
+            /**
+             * Format: double
+             * @description Of the last evaluation, in the unit of the metric; null when nothing was observed
+             */
+            last_value: number | null;
+            metric: string;
+            /** Format: int64 */
+            min_samples: number;
+            name: string;
+            /** @description null when the rule may fire now */
+            suppressed_until: string | null;
+            /**
+             * Format: double
+             * @description A fraction for rates, milliseconds for latencies
+             */
+            threshold_value: number;
+            updated_at: string;
+            webhook_url: string;
+            /** Format: int64 */
+            window_minutes: number;
         };
         SessionDetail: {
             /** @description t=0 of the recording */
@@ -942,6 +1259,17 @@ export interface components {
             /** @enum {string} */
             source: "report" | "otlp";
         };
+        TestOutputBody: {
+            /** Format: int64 */
+            duration_ms: number;
+            error: string | null;
+            ok: boolean;
+            /**
+             * Format: int64
+             * @description null when no response came
+             */
+            response_status: number | null;
+        };
         ToolCall: {
             /** @description Always an object; {"_raw": text} when the model did not write JSON */
             arguments: unknown;
@@ -1071,6 +1399,7 @@ export interface components {
             /** Format: double */
             user_wpm?: number;
         };
+        WebhookStatsOutputBody: Record<string, never>;
     };
     responses: never;
     parameters: never;
@@ -1080,6 +1409,881 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    "list-alert-rules": {
+        parameters: {
+            query?: {
+                /** @description Rows per page; clamped to what the list allows */
+                limit?: string;
+                /** @description Rows to skip, 0 or more */
+                offset?: string;
+                /** @description Rules of exactly this agent */
+                agent_id?: string;
+                /** @description Rules of exactly this account */
+                account_id?: string;
+                /** @description true or false */
+                enabled?: string;
+                metric?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListBodyRuleView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "create-alert-rule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A rule; an absent field takes its default. PATCH: an absent field keeps its value, null clears it. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RuleFields"];
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleOutputBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "preview-alert-rule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A rule; an absent field takes its default. PATCH: an absent field keeps its value, null clears it. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RuleFields"];
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewOutputBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "get-alert-rule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleOutputBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "delete-alert-rule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedRuleOutputBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "patch-alert-rule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** @description A rule; an absent field takes its default. PATCH: an absent field keeps its value, null clears it. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RuleFields"];
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleOutputBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "list-firings": {
+        parameters: {
+            query?: {
+                /** @description Rows per page; clamped to what the list allows */
+                limit?: string;
+                /** @description Rows to skip, 0 or more */
+                offset?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListBodyFiringView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "test-alert-rule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestOutputBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "redeliver-firing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FiringOutputBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "list-webhook-attempts": {
+        parameters: {
+            query?: {
+                /** @description Rows per page; clamped to what the list allows */
+                limit?: string;
+                /** @description Rows to skip, 0 or more */
+                offset?: string;
+                rule_id?: string;
+                firing_id?: string;
+                /** @description true or false */
+                ok?: string;
+                /** @description firing or test */
+                kind?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListBodyAttemptView"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "get-webhook-stats": {
+        parameters: {
+            query?: {
+                /** @description 24h, 7d or 30d; default 7d */
+                range?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookStatsOutputBody"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
     "list-evals": {
         parameters: {
             query?: {

@@ -65,3 +65,35 @@ export type EvalComparison = Lists<Schemas["ComparisonOutputBody"]>;
 export type ComparedCase = Schemas["ComparedCase"];
 export type Change = Schemas["Change"];
 export type ServerStatus = Schemas["StatusOutputBody"];
+
+export type AlertRule = Schemas["RuleView"];
+export type Firing = Lists<Schemas["FiringView"]>;
+export type WebhookAttempt = Schemas["AttemptView"];
+export type TestSendResult = Schemas["TestOutputBody"];
+export type RuleFields = Schemas["RuleFields"];
+
+export interface PreviewPoint {
+  at: string;
+  /** Of the window that ends here; null when nothing was observed. */
+  value: number | null;
+  samples: number;
+  reason: string | null;
+}
+
+export interface RulePreview {
+  from: string;
+  to: string;
+  step_seconds: number;
+  points: PreviewPoint[];
+  fired_at: string[];
+}
+
+export interface WebhookStats {
+  range: string;
+  total_attempts: number;
+  accepted: number;
+  acceptance_rate: number | null;
+  avg_duration_ms: number | null;
+  buckets: { bucket_start: string; attempts: number; accepted: number }[];
+  rule_breakdown: { rule_id: string; rule_name: string; attempts: number; accepted: number }[];
+}
