@@ -3,6 +3,7 @@ package apptest
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,13 +17,19 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// built is the temporary folder of the binary, "" until it is made.
+var built string
 
 var build = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "sidetone-bin-")
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	bin := filepath.Join(dir, "sidetone")
 	cmd := exec.Command("go", "build", "-o", bin, "sidetone/cmd/sidetone")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -42,6 +49,47 @@ func Binary(tb testing.TB) string {
 	return bin
 }
 
+// Main is the TestMain of packages that start the program: it runs the tests and removes the binary they built.
+func Main(m *testing.M) {
+	code := m.Run()
+	if built != "" {
+		os.RemoveAll(built)
+	}
+	os.Exit(code)
+}
+
+// Run runs the program with arguments and settings to its end and returns its exit code and all that it wrote.
+func Run(tb testing.TB, args []string, settings ...string) (code int, output string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, Binary(tb), args...)
+	cmd.Env, cmd.Dir = environment(settings), tb.TempDir()
+	out, err := cmd.CombinedOutput()
+	if ended := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ended) || ctx.Err() != nil {
+		tb.Fatalf("sidetone %s: %v, %v\n%s", strings.Join(args, " "), err, ctx.Err(), out)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// environment is all that a process sees: nothing that is set around the tests gets in.
+func environment(settings []string) []string {
+	return append([]string{"HOST=127.0.0.1", "PORT=0", "PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, settings...)
+}
+
+// Eventually waits until ok says true and fails the test when that takes longer than within.
+func Eventually(tb testing.TB, within time.Duration, what string, ok func() bool) {
+	tb.Helper()
+	deadline := time.After(within)
+	for !ok() {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			tb.Fatalf("not within %v: %s", within, what)
+		}
+	}
+}
+
 // Process is a running sidetone.
 type Process struct {
 	URL string // http://127.0.0.1:port, "" for a worker
@@ -55,7 +103,8 @@ type Process struct {
 	log strings.Builder
 }
 
-var listening = regexp.MustCompile(`msg=listening addr=(\S+)`)
+// up is the line that a process writes when it has started: a server with its address, a worker without.
+var up = regexp.MustCompile(`msg=listening addr=(\S+)|msg=working`)
 
 // Start runs `sidetone serve` with the settings ("NAME=value") on a free port and waits until it listens. It is killed
 // at the end of the test if it still runs.
@@ -64,7 +113,7 @@ func Start(tb testing.TB, settings ...string) *Process {
 	return launch(tb, "serve", settings)
 }
 
-// StartWorker runs `sidetone worker`.
+// StartWorker runs `sidetone worker` and waits until its loops run.
 func StartWorker(tb testing.TB, settings ...string) *Process {
 	tb.Helper()
 	return launch(tb, "worker", settings)
@@ -74,8 +123,7 @@ func launch(tb testing.TB, command string, settings []string) *Process {
 	tb.Helper()
 	p := &Process{tb: tb, exited: make(chan struct{})}
 	p.cmd = exec.Command(Binary(tb), command)
-	p.cmd.Env = append([]string{"HOST=127.0.0.1", "PORT=0", "PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, settings...)
-	p.cmd.Dir = tb.TempDir()
+	p.cmd.Env, p.cmd.Dir = environment(settings), tb.TempDir()
 	out, err := p.cmd.StderrPipe()
 	if err != nil {
 		tb.Fatal(err)
@@ -97,16 +145,15 @@ func launch(tb testing.TB, command string, settings []string) *Process {
 			tb.Logf("log of %s:\n%s", command, tail(p.Log(), 6000))
 		}
 	})
-	if command != "serve" {
-		return p
-	}
 	select {
 	case a := <-addr:
-		p.URL = "http://" + a
+		if a != "" {
+			p.URL = "http://" + a
+		}
 	case <-p.exited:
 		tb.Fatalf("sidetone %s ended: %v\n%s", command, p.err, p.Log())
 	case <-time.After(30 * time.Second):
-		tb.Fatalf("sidetone %s does not listen\n%s", command, p.Log())
+		tb.Fatalf("sidetone %s does not come up\n%s", command, p.Log())
 	}
 	return p
 }
@@ -120,7 +167,7 @@ func (p *Process) readLog(r io.Reader, addr chan<- string, drained chan<- struct
 		p.mu.Lock()
 		p.log.WriteString(line + "\n")
 		p.mu.Unlock()
-		if m := listening.FindStringSubmatch(line); m != nil {
+		if m := up.FindStringSubmatch(line); m != nil {
 			addr <- m[1]
 		}
 	}
@@ -131,6 +178,24 @@ func (p *Process) Log() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log.String()
+}
+
+// WaitLog waits until the log contains a text.
+func (p *Process) WaitLog(text string, within time.Duration) {
+	p.tb.Helper()
+	Eventually(p.tb, within, "a log line with "+text, func() bool { return strings.Contains(p.Log(), text) })
+}
+
+// LimitFileSize makes writes past a size in bytes fail, as on a full disk; a negative one takes the limit away.
+func (p *Process) LimitFileSize(bytes int64) {
+	p.tb.Helper()
+	limit := unix.Rlimit{Cur: uint64(bytes), Max: unix.RLIM_INFINITY}
+	if bytes < 0 {
+		limit.Cur = unix.RLIM_INFINITY
+	}
+	if err := unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
+		p.tb.Fatal(err)
+	}
 }
 
 // Kill ends the process at once, as a crash does.
