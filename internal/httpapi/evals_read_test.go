@@ -52,7 +52,8 @@ func TestEvalLists(t *testing.T) {
 				t.Errorf("%s: %d rows, want %d", query, got, want)
 			}
 		}
-		for query, field := range map[string]string{"limit=x": "limit", "offset=-1": "offset", "offset=1.5": "offset", "status=done": "status", "started_from=yesterday": "started_from"} {
+		for query, field := range map[string]string{"limit=x": "limit", "offset=-1": "offset", "offset=1.5": "offset", "status=done": "status", "started_from=yesterday": "started_from",
+			"account_id=%00": "account_id", "agent_id=a,%ff": "agent_id"} {
 			if got := code(t, s.json(400, "GET", "/api/evals?"+query, nil), "invalid_query"); len(got) != 1 || got[0] != field {
 				t.Errorf("%s names %v", query, got)
 			}

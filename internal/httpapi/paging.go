@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"sidetone/internal/errs"
 )
@@ -96,8 +97,12 @@ func (q *queryReader) bad(field, format string, args ...any) {
 	q.fields = append(q.fields, errs.Field{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// list splits a comma-separated filter; empty parts do not count.
+// list splits a comma-separated filter; empty parts do not count. What no database text can hold is refused.
 func (q *queryReader) list(field, value string) []string {
+	if strings.IndexByte(value, 0) >= 0 || !utf8.ValidString(value) {
+		q.bad(field, "must be UTF-8 text without NUL characters")
+		return nil
+	}
 	var out []string
 	for _, v := range strings.Split(value, ",") {
 		if v = strings.TrimSpace(v); v != "" {

@@ -189,8 +189,8 @@ func (e Evals) List(ctx context.Context, f eval.Filter, p eval.Page, now time.Ti
 	if offset > total/2 {
 		offset, order, reversed = total-p.Offset-limit, "started_at, id DESC", true
 	}
-	rows, err := e.s.r.QueryContext(ctx, fmt.Sprintf("SELECT %s FROM eval_runs WHERE num IN (SELECT num FROM eval_runs%s ORDER BY %s LIMIT %d OFFSET %d) ORDER BY %s",
-		runSelect, w, order, limit, offset, order), w.args...)
+	page := fmt.Sprintf("SELECT num FROM eval_runs%s ORDER BY %s LIMIT %s OFFSET %s", w, order, w.arg(limit), w.arg(offset))
+	rows, err := e.s.r.QueryContext(ctx, fmt.Sprintf("SELECT %s FROM eval_runs WHERE num IN (%s) ORDER BY %s", runSelect, page, order), w.args...)
 	if err != nil {
 		return nil, 0, e.s.fail(err)
 	}

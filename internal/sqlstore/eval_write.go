@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"slices"
 	"strings"
+	"time"
 
 	"sidetone/internal/errs"
 	"sidetone/internal/eval"
@@ -12,8 +13,14 @@ import (
 )
 
 const (
-	// maxEvalBatch is how many posts one transaction of the group commit carries at most: each may have 5,000 cases.
-	maxEvalBatch = 16
+	// maxEvalBatch is how many posts one transaction of the group commit carries at most.
+	maxEvalBatch = 64
+
+	// aloneFrom is how many cases make a post big: it goes into a transaction of its own, because its flush to disk is
+	// shared by cases enough, and because others should not wait for it. bigEvalTimeout bounds that transaction: 5,000
+	// cases take half a second on the machine this was written on, and slower ones exist.
+	aloneFrom      = 200
+	bigEvalTimeout = 60 * time.Second
 
 	// caseBits is how many bits of a case's num tell the cases of a run apart: see the migration.
 	caseBits = 20
@@ -72,6 +79,9 @@ func (e Evals) Upsert(ctx context.Context, post *eval.Payload) error {
 		if w.cases[i], err = encodeCase(&post.Cases[i], &post.Run); err != nil {
 			return e.s.fail(err)
 		}
+	}
+	if len(w.cases) >= aloneFrom {
+		return e.s.bigEvals.do(ctx, w)
 	}
 	return e.s.evals.do(ctx, w)
 }
@@ -315,8 +325,8 @@ func (s *Store) mergeCases(ctx context.Context, tx *sql.Tx, w *evalWrite, runNum
 		v.encodedCase = &w.cases[i]
 		placed = append(placed, v.placedCase)
 	}
-	if len(summaries) > maxRunCases {
-		return nil, errs.New(errs.TooLarge, "a run holds at most %d cases", maxRunCases)
+	if len(summaries) > s.maxRunCases {
+		return nil, errs.New(errs.TooLarge, "a run holds at most %d cases", s.maxRunCases)
 	}
 	if len(placed) > 0 {
 		run.RunAggregate = eval.Aggregate(summaries)

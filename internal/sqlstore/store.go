@@ -34,9 +34,13 @@ type Store struct {
 
 	sessions *batcher[*sessionWrite]
 	evals    *batcher[*evalWrite]
-	chunks   *batcher[*chunkWrite]
-	index    indexer
-	counts   countCache
+	bigEvals *batcher[*evalWrite] // posts that go alone
+
+	maxRunCases int // cases of one eval run
+
+	chunks *batcher[*chunkWrite]
+	index  indexer
+	counts countCache
 
 	mu         sync.Mutex
 	stmts      map[string]*sql.Stmt // prepared on w, by text; nil while still wanted
@@ -54,7 +58,7 @@ type Observer struct {
 // Open connects to a database. SQLite: path is the file, created with its folder when missing. PostgreSQL: url. A
 // PostgreSQL server that is away is not an error here: every later call answers Unavailable until it is back.
 func Open(engine, path, pgURL string, obs Observer) (*Store, error) {
-	s := &Store{stmts: map[string]*sql.Stmt{}}
+	s := &Store{stmts: map[string]*sql.Stmt{}, maxRunCases: maxRunCases}
 	var err error
 	switch engine {
 	case "sqlite":
@@ -82,6 +86,7 @@ func Open(engine, path, pgURL string, obs Observer) (*Store, error) {
 	}
 	s.sessions = newBatcher(writers, maxSessionBatch, writeTimeout, s.flushSessions, observe("sessions"))
 	s.evals = newBatcher(writers, maxEvalBatch, writeTimeout, s.flushEvals, observe("evals"))
+	s.bigEvals = newBatcher(writers, 1, bigEvalTimeout, s.flushEvals, observe("evals"))
 	s.chunks = newBatcher(1, maxChunkBatch, writeTimeout, s.flushChunks, observe("telemetry"))
 	s.index.wanted = make(chan struct{}, 1)
 	return s, nil
@@ -139,6 +144,7 @@ func (s *Store) openPostgres(pgURL string) error {
 func (s *Store) Close() error {
 	s.sessions.close()
 	s.evals.close()
+	s.bigEvals.close()
 	s.chunks.close()
 	s.counts.close()
 	if s.r != s.w {
