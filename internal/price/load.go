@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -223,9 +224,23 @@ func decode(text []byte, into any) (field string, err error) {
 	}
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return wrong.Field, fmt.Errorf("is a %s, which is not allowed here", wrong.Value)
+		return wrong.Field, fmt.Errorf("is of type %s; %s is wanted", wrong.Value, wanted(wrong.Type.Kind()))
 	}
 	return "", errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+func wanted(k reflect.Kind) string {
+	switch k {
+	case reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "text"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "an object"
 }
 
 func badJSON(field string, err error) error {

@@ -328,9 +328,12 @@ func TestBadOverride(t *testing.T) {
 		{`[]`, "not a price table"},
 		{`{} {}`, "something follows"},
 		{`{"price": []}`, `unknown field "price"`},
+		{`{"as_of": 2026}`, "as_of: is of type number; text is wanted"},
+		{`{"replace": "yes"}`, "replace: is of type string; true or false is wanted"},
+		{`{"providers": []}`, "providers: is of type array; an object is wanted"},
 		{`{"as_of": "May"}`, `as_of: "May" is not a date`},
 		{`{"prices": [{"kind": "llm"`, "not a price table"},
-		{`{"prices": {}}`, "prices: is a object"},
+		{`{"prices": {}}`, "prices: is of type object; a list is wanted"},
 		{`{"providers": {"": []}}`, "providers: a provider has an empty name"},
 		{`{"providers": {"a": [""]}}`, "providers.a[0]: must not be empty"},
 		{`{"providers": {"a": ["b"], "b": []}}`, "providers.a[0]: "},
@@ -340,8 +343,8 @@ func TestBadOverride(t *testing.T) {
 		{entry(`"kind": "llm", "provider": "x"`), "prices[1].models: must name"},
 		{entry(`"kind": "llm", "provider": "x", "models": [" "], "input_per_1m": 1, "output_per_1m": 1`), "prices[1] (x  ).models[0]: "},
 		{entry(`"kind": "llm", "provider": "x", "models": ["a*b"], "input_per_1m": 1, "output_per_1m": 1`), "prices[1] (x a*b).models[0]: "},
-		{entry(`"kind": "llm", "provider": "x", "models": "y"`), "prices[1].models: is a string"},
-		{entry(`"kind": "llm", "provider": "x", "models": ["y"], "input_per_1m": "1"`), "prices[1].input_per_1m: is a string"},
+		{entry(`"kind": "llm", "provider": "x", "models": "y"`), "prices[1].models: is of type string; a list is wanted"},
+		{entry(`"kind": "llm", "provider": "x", "models": ["y"], "input_per_1m": "1"`), "prices[1].input_per_1m: is of type string; a number is wanted"},
 		{entry(`"kind": "llm", "provider": "x", "models": ["y"], "input": 1`), `prices[1]: unknown field "input"`},
 		{entry(`"kind": "llm", "provider": "x", "models": ["y"], "output_per_1m": 1`), "prices[1] (x y).input_per_1m: is missing"},
 		{entry(`"kind": "llm", "provider": "x", "models": ["y"], "input_per_1m": 1`), "prices[1] (x y).output_per_1m: is missing"},
@@ -401,5 +404,22 @@ func BenchmarkUsage(b *testing.B) {
 		if table.Usage(usage) == nil {
 			b.Fatal("no cost")
 		}
+	}
+}
+
+// TestGuide holds that the example in the guide is a valid file.
+func TestGuide(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/prices.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(guide), "```json\n")
+	example, _, ended := strings.Cut(rest, "```")
+	if !found || !ended {
+		t.Fatal("docs/prices.md has no JSON example")
+	}
+	table := load(t, example)
+	if usd, ok := table.LLM("llm.internal.example.com", "llama-3.3-70b", 1000, 0, 1000); !ok || usd != 0 {
+		t.Errorf("the guide's own model costs %v, %v", usd, ok)
 	}
 }
