@@ -32,6 +32,10 @@ type dialect struct {
 	// transaction has the whole database to itself.
 	lockKeys string
 
+	// What follows a SELECT to keep the rows as they are until the transaction ends: against any change, against deletion,
+	// and against any change but leaving out those that another transaction has locked. Empty as above.
+	lockRows, keepRows, takeRows string
+
 	// rowsPerInsert is how many rows one INSERT carries: round trips cost on PostgreSQL, binding costs on SQLite.
 	rowsPerInsert int
 
@@ -41,7 +45,8 @@ type dialect struct {
 	// changeMark is the mark that this transaction puts on the rows it changes. changeHorizon, read before rows, is the
 	// mark from which a later reader must read again to see every change it has not seen: on PostgreSQL transactions
 	// commit out of order, so that is the oldest one still running.
-	changeMark, changeHorizon string
+	// changeLimit is beyond the mark of every change that is visible: later marks came from elsewhere, with a dump.
+	changeMark, changeHorizon, changeLimit string
 
 	// version is a text that stays the same only while nothing at all was committed. It must be asked on the
 	// connection that counts.
@@ -74,6 +79,7 @@ var sqliteDialect = dialect{
 	keepStatements: true,
 	changeMark:     sqliteNextMark,
 	changeHorizon:  sqliteNextMark,
+	changeLimit:    sqliteNextMark,
 	version:        `SELECT data_version FROM pragma_data_version`,
 	searchWords:    func(tokens []string) string { return strings.Join(tokens, " ") },
 	wordsParam:     "%s",
@@ -92,9 +98,13 @@ var postgresDialect = dialect{
 	lockMigrations:   `SELECT pg_advisory_lock(7236452901)`,
 	unlockMigrations: `SELECT pg_advisory_unlock(7236452901)`,
 	lockKeys:         `SELECT count(*) FROM (SELECT pg_advisory_xact_lock(k) FROM unnest($1::bigint[]) WITH ORDINALITY AS u (k, n) ORDER BY n) AS locked`,
+	lockRows:         " FOR NO KEY UPDATE",
+	keepRows:         " FOR KEY SHARE",
+	takeRows:         " FOR NO KEY UPDATE SKIP LOCKED",
 	rowsPerInsert:    64,
 	changeMark:       `SELECT pg_current_xact_id()::text::bigint`,
 	changeHorizon:    `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
+	changeLimit:      `SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint`,
 	version:          `SELECT pg_current_snapshot()::text`,
 	searchWords:      tsvectorLiteral,
 	wordsParam:       "%s::text::tsvector",
