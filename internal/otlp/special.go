@@ -67,7 +67,7 @@ func specialRecord(w *writer, scope string, at time.Time, r *logspb.LogRecord) (
 }
 
 func sessionReport(w *writer, at time.Time, attrs []*commonpb.KeyValue) session.LogSignals {
-	said := session.LogSignals{StartedAt: at}
+	said := session.LogSignals{StartedAt: at.Round(time.Microsecond)} // JavaScript leaves it up to 64 ns off
 	for _, kv := range attrs {
 		v := kv.GetValue()
 		switch kv.GetKey() {
