@@ -80,7 +80,7 @@ func (h *alertHouse) open(timeout time.Duration) {
 	h.sweeper = alert.NewSweeper(alerts, h.dispatcher.Wake)
 	price := func(_, _ string, _, _, _ int64) (float64, bool) { return 0, false }
 	h.handler, err = httpapi.New(httpapi.Deps{
-		Sessions: session.NewService(h.store, nil, report.ParseDoc, alertQuiet), Evals: eval.NewService(h.store.Evals(), price),
+		Sessions: session.NewService(h.store, nil, report.ParseDoc, func([]session.Usage, []session.Item) *float64 { return nil }, alertQuiet), Evals: eval.NewService(h.store.Evals(), price),
 		Alerts: alert.NewService(alerts, sender.Send, h.clock, h.dispatcher.Wake), Log: alertQuiet, Now: h.clock,
 		Auth:    httpapi.NewAuth("", "", "", "", h.clock, httpapi.WriteError),
 		Metrics: http.NotFoundHandler(), Dashboard: http.NotFoundHandler(), Observe: func(httpapi.Request) {}, DroppedTelemetry: func(int) {},

@@ -159,8 +159,9 @@ func alertMetric(t *testing.T, h *alertHouse, o alertObserver) {
 	if o.rate {
 		matched, total = 1, 4.
 	}
-	for k, want := range alertObject{"rule_id": above, "matched_count": matched, "total_count": total, "observed_value": at,
-		"window_start": stamp.Of(start).String(), "window_end": stamp.Of(tick).String(), "created_at": stamp.Of(tick).String(), "status": "pending"} {
+	wanted := alertObject{"rule_id": above, "matched_count": matched, "total_count": total, "observed_value": at, "status": "pending",
+		"window_start": stamp.Of(start).String(), "window_end": stamp.Of(tick).String(), "created_at": stamp.Of(tick).String()}
+	for k, want := range wanted {
 		if f[0][k] != want {
 			t.Errorf("the firing's %s is %v, want %v", k, f[0][k], want)
 		}

@@ -1,0 +1,382 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"sidetone/internal/apptest"
+	"sidetone/internal/pgtest"
+	"sidetone/internal/webhook"
+)
+
+// alertPatience bounds each wait of these tests for a process; none of them comes near it unless something is broken.
+const alertPatience = 40 * time.Second
+
+// alertDatabase is the settings of processes that share a fresh database.
+func alertDatabase(t *testing.T, engine string) (settings []string, path, url string) {
+	dir := t.TempDir()
+	path = dir + "/shared.db"
+	if engine == "postgres" {
+		url = pgtest.URL(t)
+		return []string{"DATABASE_URL=" + url, "RECORDINGS_DIR=" + dir + "/recordings"}, path, url
+	}
+	return []string{"DATABASE_URL=sqlite://" + path, "RECORDINGS_DIR=" + dir + "/recordings"}, path, url
+}
+
+// alertSend makes one request to a process, which must answer with the status.
+func alertSend(t testing.TB, status int, method, url, kind string, body []byte) alertObject {
+	t.Helper()
+	r, err := http.NewRequest(method, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", kind)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	var out alertObject
+	if err != nil || json.Unmarshal(b, &out) != nil || res.StatusCode != status {
+		t.Fatalf("%s %s: %d %.500s, %v; want %d", method, url, res.StatusCode, b, err, status)
+	}
+	return out
+}
+
+// alertPrepare fills a database, through a process that does not sweep, with a failed call and rules that will fire.
+func alertPrepare(t *testing.T, settings []string, hook string, rules int) (ids []string) {
+	t.Helper()
+	p := apptest.Start(t, append(settings, "ALERT_SWEEPER=off")...)
+	kind, body := alertReport(alertCall{id: "failed-call", agent: "a", account: "b", more: alertObject{"outcome": "lk.fail"}})
+	alertSend(t, 200, "POST", p.URL+"/observability/recordings/v0", kind, body)
+	for i := range rules {
+		rule := alertRuleBody("outcome_fail_rate", 0.5, alertObject{"name": fmt.Sprint("rule ", i), "webhook_url": hook})
+		ids = append(ids, alertSend(t, 201, "POST", p.URL+"/api/alert-rules", "application/json", rule)["id"].(string))
+	}
+	p.Stop()
+	return ids
+}
+
+// alertGate is a receiver that keeps count by rule and firing. While it is held, requests wait inside.
+type alertGate struct {
+	*httptest.Server
+	mu      sync.Mutex
+	arrived *sync.Cond
+	inside  int
+	total   int
+	held    bool
+	seen    map[string]map[string]int // rule -> firing -> requests
+}
+
+func newAlertGate(t *testing.T, held bool) *alertGate {
+	g := &alertGate{held: held, seen: map[string]map[string]int{}}
+	g.arrived = sync.NewCond(&g.mu)
+	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		rule := r.Header.Get("X-Alert-Rule-Id")
+		if g.seen[rule] == nil {
+			g.seen[rule] = map[string]int{}
+		}
+		g.seen[rule][r.Header.Get("X-Alert-Firing-Id")]++
+		g.total++
+		g.inside++
+		g.arrived.Broadcast()
+		for g.held {
+			g.arrived.Wait()
+		}
+		g.inside--
+	}))
+	t.Cleanup(func() { g.hold(false); g.Close() })
+	return g
+}
+
+// hold makes requests wait, or lets go those that do.
+func (g *alertGate) hold(on bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held = on
+	g.arrived.Broadcast()
+}
+
+// await waits until enough of the receiver's state is reached.
+func (g *alertGate) await(t *testing.T, what string, reached func() bool) {
+	t.Helper()
+	late := time.AfterFunc(alertPatience, func() { g.arrived.Broadcast() })
+	defer late.Stop()
+	deadline := time.Now().Add(alertPatience)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for !reached() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited too long for %s: %d requests of %d rules", what, g.total, len(g.seen))
+		}
+		g.arrived.Wait()
+	}
+}
+
+// alertUntil asks again until it is true.
+func alertUntil(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(alertPatience); !f(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited too long for %s", what)
+		}
+		time.Sleep(10 * time.Millisecond) // between questions, not instead of them
+	}
+}
+
+// alertVerify looks into the database after the processes have ended: each rule fired once, was delivered, and every
+// request that arrived belongs to its one firing. atMost bounds the requests of one firing.
+func alertVerify(t *testing.T, h *alertHouse, g *alertGate, ids []string, atMost int) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range ids {
+		f := h.objects("/api/alert-rules/" + id + "/firings")
+		if len(f) != 1 || f[0]["status"] != "delivered" || f[0]["attempt_count"] == 0. {
+			t.Errorf("rule %s has %d firings, %v", id, len(f), f)
+			continue
+		}
+		if n := g.seen[id][f[0]["id"].(string)]; n < 1 || n > atMost || len(g.seen[id]) != 1 {
+			t.Errorf("rule %s: its firing arrived %d times; want 1 to %d; all that arrived: %v", id, n, atMost, g.seen[id])
+		}
+	}
+	if len(g.seen) != len(ids) {
+		t.Errorf("webhooks of %d rules arrived, want %d", len(g.seen), len(ids))
+	}
+}
+
+// openAlertHouse looks into a database that processes have used, by the real clock.
+func openAlertHouse(t *testing.T, engine, path, url string) *alertHouse {
+	t.Helper()
+	h := &alertHouse{t: t, engine: engine, path: path, url: url}
+	h.run(time.Now())
+	h.open(webhook.Timeout)
+	t.Cleanup(h.close)
+	return h
+}
+
+const alertRules = 200
+
+// TestAlertsOfManyProcesses starts several processes at once on rules that fire: each fires once and arrives once.
+func TestAlertsOfManyProcesses(t *testing.T) {
+	for _, c := range []struct {
+		engine          string
+		servers, worker int
+	}{{"postgres", 4, 4}, {"sqlite", 2, 0}} {
+		t.Run(c.engine, func(t *testing.T) {
+			settings, path, url := alertDatabase(t, c.engine)
+			g := newAlertGate(t, false)
+			ids := alertPrepare(t, settings, g.URL, alertRules)
+			var all []*apptest.Process
+			for range c.worker {
+				all = append(all, apptest.StartWorker(t, settings...))
+			}
+			for range c.servers {
+				all = append(all, apptest.Start(t, settings...))
+			}
+			g.await(t, "all webhooks", func() bool { return len(g.seen) == alertRules })
+			for _, p := range all { // their end is orderly: what is in flight is recorded
+				p.Stop()
+			}
+			h := openAlertHouse(t, c.engine, path, url)
+			h.deliver() // would send whatever were still due
+			alertVerify(t, h, g, ids, 1)
+			if n := h.get("/api/alerts/webhook-attempts")["meta"].(alertObject)["total_count"]; n != float64(alertRules) {
+				t.Errorf("%v attempts recorded, want %d", n, alertRules)
+			}
+		})
+	}
+}
+
+// TestAlertsSurviveKills kills processes at random, with deliveries in flight and while they start, evaluate and record.
+func TestAlertsSurviveKills(t *testing.T) {
+	for _, c := range []struct {
+		engine           string
+		servers, workers int
+		kills            int
+	}{{"postgres", 4, 4, 16}, {"sqlite", 2, 0, 8}} {
+		t.Run(c.engine, func(t *testing.T) {
+			settings, path, url := alertDatabase(t, c.engine)
+			g := newAlertGate(t, true)
+			ids := alertPrepare(t, settings, g.URL, alertRules)
+			r := rand.New(rand.NewPCG(5, 2026))
+			start := func(i int) *apptest.Process {
+				if i < c.workers {
+					return apptest.StartWorker(t, settings...)
+				}
+				return apptest.Start(t, settings...)
+			}
+			all := make([]*apptest.Process, c.workers+c.servers)
+			for i := range all {
+				all[i] = start(i)
+				if r.IntN(3) == 0 { // some die as soon as they live
+					<-time.After(time.Duration(r.IntN(30)) * time.Millisecond)
+					all[i].Kill()
+					all[i] = start(i)
+				}
+			}
+			for range c.kills {
+				// The requests of a process that is killed now were received and will never be recorded.
+				g.await(t, "a delivery in flight", func() bool { return g.inside > 0 || len(g.seen) == alertRules })
+				i := r.IntN(len(all))
+				all[i].Kill()
+				// Some of those that wait are answered, and their processes go on to the next.
+				g.hold(false)
+				<-time.After(time.Duration(r.IntN(5)) * time.Millisecond)
+				g.hold(true)
+				all[i] = start(i)
+			}
+			g.hold(false)
+
+			// What was claimed by the dead comes back when their claims end: for the house, the clock runs that much ahead.
+			h := openAlertHouse(t, c.engine, path, url)
+			alertUntil(t, "all rules to fire and what is not claimed to be delivered", func() bool {
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				now := h.clock()
+				q, err := h.store.Alerts().Queue(t.Context(), now)
+				fired := !slices.ContainsFunc(h.allRules(), func(rule alertObject) bool { return rule["last_fired_at"] == nil })
+				return err == nil && fired && q.OldestDue.IsZero() && g.inside == 0
+			})
+			for _, p := range all {
+				p.Stop()
+			}
+			if q, err := h.store.Alerts().Queue(t.Context(), h.clock()); err != nil || q.Pending == 0 || q.Retrying > 0 {
+				t.Errorf("the kills left %+v, %v; want deliveries that were claimed and never recorded", q, err)
+			} else {
+				t.Logf("%d deliveries were in flight in killed processes", q.Pending)
+			}
+			h.run(time.Now().Add(webhook.Lease))
+			for !h.deliver().IsZero() {
+				h.run(h.clock().Add(webhook.Lease))
+			}
+			alertVerify(t, h, g, ids, 3)
+		})
+	}
+}
+
+// allRules is every rule, page by page.
+func (h *alertHouse) allRules() (all []alertObject) {
+	for next := "/api/alert-rules?limit=100"; next != ""; {
+		page := h.get(next)
+		for _, o := range page["objects"].([]any) {
+			all = append(all, o.(alertObject))
+		}
+		next, _ = page["meta"].(alertObject)["next"].(string)
+	}
+	return all
+}
+
+// TestAlertDrain ends processes while their deliveries are in flight.
+func TestAlertDrain(t *testing.T) {
+	for _, command := range []string{"serve", "worker"} {
+		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+			t.Run(fmt.Sprint(command, " ", sig), func(t *testing.T) {
+				settings, path, _ := alertDatabase(t, "sqlite")
+				g := newAlertGate(t, true)
+				ids := alertPrepare(t, settings, g.URL, 5)
+				start := func() *apptest.Process {
+					if command == "worker" {
+						return apptest.StartWorker(t, settings...)
+					}
+					return apptest.Start(t, settings...)
+				}
+				p := start()
+				g.await(t, "the deliveries", func() bool { return g.inside == 5 })
+				p.Signal(sig)
+				alertUntil(t, "the process to stop", func() bool { return strings.Contains(p.Log(), "stopping") })
+				if _, err := p.Wait(50 * time.Millisecond); err == nil {
+					t.Fatal("the process did not wait for its deliveries")
+				}
+				if sig == syscall.SIGINT { // once more: it ends at once, and the deliveries are somebody else's
+					p.Signal(sig)
+					if code, err := p.Wait(5 * time.Second); err != nil || code != 130 {
+						t.Fatalf("the second signal: code %d, %v", code, err)
+					}
+					g.hold(false)
+					h := openAlertHouse(t, "sqlite", path, "")
+					h.run(time.Now().Add(webhook.Lease))
+					h.deliver()
+					alertVerify(t, h, g, ids, 2)
+					return
+				}
+				g.hold(false)
+				if code, err := p.Wait(alertPatience); err != nil || code != 0 {
+					t.Fatalf("the end: code %d, %v", code, err)
+				}
+				h := openAlertHouse(t, "sqlite", path, "")
+				alertVerify(t, h, g, ids, 1)
+				if attempts := h.objects("/api/alerts/webhook-attempts?ok=true"); len(attempts) != 5 || attempts[0]["response_status"] != 200. {
+					t.Errorf("%d attempts recorded", len(attempts))
+				}
+			})
+		}
+	}
+}
+
+// TestAlertSweeperPlacement runs a server that does not sweep beside a worker, which always does.
+func TestAlertSweeperPlacement(t *testing.T) {
+	alertOnEngines(t, func(t *testing.T, engine string) {
+		settings, path, url := alertDatabase(t, engine)
+		settings = append(settings, "LOG_LEVEL=debug", "ALERT_SWEEPER=off")
+		g := newAlertGate(t, false)
+		off := apptest.Start(t, settings...)
+		kind, body := alertReport(alertCall{id: "failed-call", more: alertObject{"outcome": "fail"}})
+		alertSend(t, 200, "POST", off.URL+"/observability/recordings/v0", kind, body)
+		secret := "the secret of the rule"
+		rule := alertRuleBody("outcome_fail_rate", 0.5, alertObject{"webhook_url": g.URL, "secret": secret})
+		id := alertSend(t, 201, "POST", off.URL+"/api/alert-rules", "application/json", rule)["id"].(string)
+		beside := apptest.Start(t, settings...) // rules are evaluated at start, if at all
+		worker := apptest.StartWorker(t, settings...)
+		g.await(t, "the webhook", func() bool { return g.total > 0 })
+
+		// A server without a sweeper still sends tests, and leaves redeliveries to the worker.
+		if got := alertSend(t, 200, "POST", off.URL+"/api/alert-rules/"+id+"/test", "application/json", nil); got["ok"] != true {
+			t.Errorf("test send: %v", got)
+		}
+		firing := func() alertObject {
+			list := alertSend(t, 200, "GET", off.URL+"/api/alert-rules/"+id+"/firings", "", nil)["objects"].([]any)
+			if len(list) != 1 {
+				t.Fatalf("%d firings, want 1", len(list))
+			}
+			return list[0].(alertObject)
+		}
+		alertUntil(t, "the delivery to be recorded", func() bool { return firing()["status"] == "delivered" })
+		alertSend(t, 200, "POST", off.URL+"/api/alerts/firings/"+firing()["id"].(string)+"/redeliver", "application/json", nil)
+		alertUntil(t, "the redelivery", func() bool { return firing()["attempt_count"] == 2. })
+		for _, p := range []*apptest.Process{off, beside} {
+			if log := p.Log(); strings.Contains(log, "alert rules evaluated") || strings.Contains(log, "fired") {
+				t.Errorf("a server with ALERT_SWEEPER=off evaluated:\n%s", log)
+			}
+			p.Stop()
+		}
+		worker.Stop()
+		if log := worker.Log(); !strings.Contains(log, "alert rules evaluated") || !strings.Contains(log, "fired") {
+			t.Errorf("the worker's log says nothing of its tick:\n%s", log)
+		}
+		for _, p := range []*apptest.Process{off, beside, worker} {
+			if strings.Contains(p.Log(), secret) {
+				t.Error("the secret of a rule is in the log")
+			}
+		}
+		h := openAlertHouse(t, engine, path, url)
+		if got := h.get("/api/alert-rules/" + id); got["last_fired_at"] == nil {
+			t.Errorf("the rule is %v", got)
+		}
+	})
+}
