@@ -25,7 +25,7 @@ type parts struct {
 type assembled struct {
 	session     Session
 	items       []Item
-	metrics     Metrics
+	facts       TurnFacts
 	tags        []Tag // by name
 	evaluations []Evaluation
 	outcome     *Outcome
@@ -72,16 +72,11 @@ func (p *parts) assemble() assembled {
 	s.StartedAt = firstTime(l.StartedAt, r.HeaderStart, r.AudioStart, r.BodyStart, earliest(a.items), t.Started, t.First, l.FirstAt)
 	s.EndedAt = p.end(r, l, t)
 	s.DurationMS = duration(s.StartedAt, s.EndedAt, later(r.Timestamp, l.ReportTimestamp))
-	a.metrics = Compute(Input{Items: a.items, Usage: a.usage, Transport: s.Transport, StartedAt: s.StartedAt, DurationMS: s.DurationMS})
-	s.HasSTT, s.HasLLM, s.HasTTS = Capabilities(a.items, s.Transport)
-	s.ToolCallCount = a.metrics.Summary.TotalToolCalls
-	s.InterruptionCount = a.metrics.Summary.Interruptions
-	s.P95UserPerceivedMS = a.metrics.Summary.P95UserPerceivedMS
-	for i := range a.items {
-		if a.items[i].Type == ItemMessage && a.items[i].Role == RoleAssistant {
-			s.TurnCount++
-		}
-	}
+	counts, facts := Tally(a.items, s.Transport)
+	a.facts = facts
+	s.TurnCount, s.InterruptionCount, s.ToolCallCount = counts.Turns, counts.Interruptions, counts.ToolCalls
+	s.P95UserPerceivedMS = counts.P95UserPerceivedMS
+	s.HasSTT, s.HasLLM, s.HasTTS = counts.HasSTT, counts.HasLLM, counts.HasTTS
 	for _, e := range a.evaluations {
 		switch e.Verdict {
 		case "pass":
@@ -205,11 +200,17 @@ func (p *parts) incomplete(s *Session, items []Item) (reasons []string) {
 	return reasons
 }
 
+// metrics computes the turns, which only a reader of the whole session wants.
+func (a *assembled) metrics() Metrics {
+	return Compute(Input{Items: a.items, Usage: a.usage, Transport: a.session.Transport, StartedAt: a.session.StartedAt,
+		DurationMS: a.session.DurationMS})
+}
+
 // record digests the parts into what the store keeps.
 func (p *parts) record() *Record {
 	a := p.assemble()
 	rec := &Record{
-		Session: a.session, JobKey: p.job, Facts: Facts(a.items), Tokens: Tokens(SearchText(a.items)),
+		Session: a.session, JobKey: p.job, Facts: a.facts, Tokens: Tokens(SearchText(a.items)),
 		Docs: map[DocKind][]byte{},
 	}
 	for _, e := range a.evaluations {

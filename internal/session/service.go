@@ -187,7 +187,7 @@ func (s *Service) Get(ctx context.Context, id string) (*Detail, error) {
 	a.session.ID = st.Session.ID
 	// A call keeps the cost it was stored with: prices may have changed since, and lists show the stored one.
 	a.session.EstimatedCostUSD = st.Session.EstimatedCostUSD
-	d := &Detail{Session: a.session, Items: a.items, Metrics: a.metrics, Tags: a.tags,
+	d := &Detail{Session: a.session, Items: a.items, Metrics: a.metrics(), Tags: a.tags,
 		Evaluations: a.evaluations, Outcome: a.outcome, Usage: a.usage, Options: a.options}
 	if p.report != nil {
 		d.Events = p.report.Events
