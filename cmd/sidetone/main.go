@@ -18,11 +18,12 @@ import (
 
 const usage = `usage: sidetone COMMAND
 
-  serve     receive reports, serve the API and the dashboard
-  worker    evaluate alert rules and deliver webhooks only
-  migrate   bring the database schema up to date and exit
-  demo      send sample calls to a running server (sidetone demo -h)
-  version   print the version
+  serve       receive reports, serve the API and the dashboard
+  worker      evaluate alert rules, deliver webhooks and move recordings only
+  migrate     bring the database schema up to date and exit
+  recordings  check where recordings are, or move them (sidetone recordings -h)
+  demo        send sample calls to a running server (sidetone demo -h)
+  version     print the version
 
 Settings are environment variables: see .env.example. Only DATABASE_URL is required.
 `
@@ -42,6 +43,17 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}[name]
 	switch {
 	case ok && len(rest) == 0:
+		return process(ctx, name, start, getenv, stderr)
+	case name == "recordings":
+		start, err := app.ParseRecordings(rest, stdout, stderr)
+		switch {
+		case errors.Is(err, flag.ErrHelp):
+			fmt.Fprint(stdout, app.RecordingsUsage)
+			return 0
+		case err != nil:
+			fmt.Fprintf(stderr, "sidetone recordings: %v\n\n%s", err, app.RecordingsUsage)
+			return 2
+		}
 		return process(ctx, name, start, getenv, stderr)
 	case name == "demo":
 		if err := demo.Run(ctx, rest, stdout); err != nil && !errors.Is(err, flag.ErrHelp) {

@@ -177,7 +177,7 @@ func (a *App) listen() error {
 	sessions := session.NewService(a.store, recordings, report.ParseDoc, prices.Session, a.log)
 	a.upkeep(sessions)
 	handler, err := httpapi.New(httpapi.Deps{
-		Sessions: sessions, Evals: eval.NewService(a.store.Evals(), prices.LLM),
+		Sessions: sessions, Alerts: a.alerting(a.cfg.SweepInline), Evals: eval.NewService(a.store.Evals(), prices.LLM),
 		Auth: httpapi.NewAuth(a.cfg.BasicUser, a.cfg.BasicPass, a.cfg.LiveKitKey, a.cfg.LiveKitSecret, time.Now,
 			httpapi.WriteError),
 		Log: a.log, Now: time.Now,

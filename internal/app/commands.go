@@ -33,7 +33,7 @@ func Serve(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	return a.Run(ctx)
 }
 
-// Worker runs the background loops without HTTP until ctx ends.
+// Worker evaluates alert rules and delivers webhooks, without HTTP, until ctx ends.
 func Worker(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	a, err := New(cfg, log)
 	if err != nil {
@@ -43,6 +43,7 @@ func Worker(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 		a.Close()
 		return err
 	}
+	a.alerting(true)
 	return a.Run(ctx)
 }
 

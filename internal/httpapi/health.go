@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"sidetone/internal/recording"
 )
 
 // getHealth says that the process runs. It touches nothing, so that a missing database does not restart the server.
@@ -22,10 +24,34 @@ func (s *server) getReady(w http.ResponseWriter, r *http.Request) {
 		WriteError(w, r, err)
 		return
 	}
+	state, err := s.Recordings(r.Context())
+	if err != nil {
+		WriteError(w, r, err)
+		return
+	}
+	var age float64
+	if !state.Spool.Oldest.IsZero() {
+		age = s.Now().Sub(state.Spool.Oldest).Seconds()
+	}
 	writeJSON(w, http.StatusOK, struct {
-		APIID  string `json:"api_id"`
-		Status string `json:"status"`
-	}{apiID(r.Context()), "ready"})
+		APIID       string    `json:"api_id"`
+		Status      string    `json:"status"`
+		ObjectStore string    `json:"object_store"` // off, ok or failing
+		Spool       spoolView `json:"recordings_spool"`
+	}{apiID(r.Context()), "ready", state.ObjectStore, spoolView{state.Spool.Count, state.Spool.Bytes, age}})
+}
+
+// RecordingsState is what /ready tells about recordings. None of it makes a server unready: what waits is safe in the
+// folder, and reports are taken.
+type RecordingsState struct {
+	Spool       recording.Spool
+	ObjectStore string // off, ok or failing
+}
+
+type spoolView struct {
+	Count      int     `json:"count"`
+	Bytes      int64   `json:"bytes"`
+	AgeSeconds float64 `json:"age_seconds"`
 }
 
 type statusOutput struct {

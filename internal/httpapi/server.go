@@ -29,6 +29,10 @@ type Deps struct {
 
 	// Ready answers nil when the program can do its work.
 	Ready func(context.Context) error
+	// Recordings tells what waits for the object store.
+	Recordings func(context.Context) (RecordingsState, error)
+	// RedirectRecordings sends players to the object store instead of streaming to them.
+	RedirectRecordings bool
 	// Metrics serves the Prometheus page, Dashboard everything that no other route takes.
 	Metrics, Dashboard http.Handler
 	// Observe is told of every request.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"sidetone/internal/errs"
 	"sidetone/internal/session"
 )
 
@@ -118,6 +119,9 @@ type deletedOutput struct {
 }
 
 func (s *server) deleteSessions(ctx context.Context, in *deleteSessionsInput) (*deletedOutput, error) {
+	if len(in.Body.SessionIDs) == 0 { // null passes for a list
+		return nil, errs.InvalidField("session_ids", "must be a list of 1 to 200 ids")
+	}
 	n, err := s.Sessions.Delete(ctx, in.Body.SessionIDs)
 	if err != nil {
 		return nil, err
@@ -129,6 +133,23 @@ func (s *server) deleteSessions(ctx context.Context, in *deleteSessionsInput) (*
 
 // getRecording streams a recording with ranges, HEAD, ETag and, with ?download=1, as a file to keep.
 func (s *server) getRecording(w http.ResponseWriter, r *http.Request) {
+	download := r.URL.Query().Get("download") == "1"
+	if s.RedirectRecordings && r.Method == http.MethodGet { // an address is signed for one method
+		name := ""
+		if download {
+			name = fileName(r.PathValue("id")) + ".ogg"
+		}
+		link, err := s.Sessions.RecordingLink(r.Context(), r.PathValue("id"), name)
+		if err != nil {
+			WriteError(w, r, err)
+			return
+		}
+		if link != "" {
+			w.Header().Set("Cache-Control", "no-store")
+			http.Redirect(w, r, link, http.StatusFound)
+			return
+		}
+	}
 	ss, f, err := s.Sessions.Recording(r.Context(), r.PathValue("id"))
 	if err != nil {
 		WriteError(w, r, err)
@@ -140,7 +161,7 @@ func (s *server) getRecording(w http.ResponseWriter, r *http.Request) {
 	h.Set("ETag", fmt.Sprintf("%q", ss.Recording.SHA256))
 	h.Set("Cache-Control", "private, no-cache") // revalidated by ETag: a report sent again may bring another recording
 	h.Set("X-Content-Type-Options", "nosniff")
-	if r.URL.Query().Get("download") == "1" {
+	if download {
 		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fileName(ss.ID) + ".ogg"}))
 	}
 	http.ServeContent(w, r, "", ss.CreatedAt, f)

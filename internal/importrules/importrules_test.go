@@ -29,8 +29,9 @@ type rule struct {
 }
 
 var (
-	base    = []string{"internal/stat", "internal/errs", "internal/stamp"}
-	domain  = append([]string{"internal/session", "internal/eval", "internal/alert", "internal/webhook"}, base...)
+	base   = []string{"internal/stat", "internal/errs", "internal/stamp"}
+	domain = append([]string{"internal/session", "internal/eval", "internal/alert", "internal/webhook",
+		"internal/recording"}, base...)
 	formats = append([]string{"internal/report", "internal/otlp"}, domain...)
 
 	// pure libraries that any room may use: they do no input or output
@@ -42,14 +43,15 @@ func allow(lists ...[]string) []string { return slices.Concat(lists...) }
 // rules is the house: every room has a line.
 var rules = map[string]rule{
 	// DOMAIN
-	"internal/errs":    {modules: pure},
-	"internal/stamp":   {modules: pure},
-	"internal/stat":    {modules: pure},
-	"internal/price":   {rooms: allow(base, []string{"internal/session"}), modules: pure},
-	"internal/session": {rooms: base, modules: pure},
-	"internal/eval":    {rooms: allow(base, []string{"internal/session"}), modules: pure},
-	"internal/webhook": {rooms: base, modules: pure},
-	"internal/alert":   {rooms: allow(base, []string{"internal/webhook"}), modules: pure},
+	"internal/errs":      {modules: pure},
+	"internal/stamp":     {modules: pure},
+	"internal/stat":      {modules: pure},
+	"internal/price":     {rooms: allow(base, []string{"internal/session"}), modules: pure},
+	"internal/session":   {rooms: base, modules: pure},
+	"internal/eval":      {rooms: allow(base, []string{"internal/session"}), modules: pure},
+	"internal/webhook":   {rooms: base, modules: pure},
+	"internal/recording": {rooms: allow(base, []string{"internal/session"}), modules: pure},
+	"internal/alert":     {rooms: allow(base, []string{"internal/webhook"}), modules: pure},
 
 	// FORMAT
 	"internal/report": {rooms: domain, modules: allow(pure, []string{"google.golang.org/protobuf"})},
@@ -82,6 +84,7 @@ var rules = map[string]rule{
 	"internal/e2e":         testSupport,
 	"internal/importrules": testSupport,
 	"internal/pgtest":      testSupport,
+	"internal/s3test":      testSupport,
 	"internal/storetest":   testSupport,
 }
 

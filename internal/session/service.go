@@ -53,6 +53,9 @@ func (s *Service) Ingest(ctx context.Context, up Upload, now time.Time) (id stri
 			up.Audio.Abort()
 			return "", err
 		}
+		if r.Taken != nil {
+			r.Taken.At = now
+		}
 		rec = &r
 	}
 	r := up.Report
@@ -81,11 +84,18 @@ func (s *Service) Ingest(ctx context.Context, up Upload, now time.Time) (id stri
 	}})
 	if err != nil {
 		// An unavailable database may have committed all the same: then the row needs its recording, so the file stays
-		// and `recordings check` finds it if nothing refers to it.
-		if rec != nil && !errs.Is(err, errs.Unavailable) {
+		// until the database has made up its mind.
+		switch {
+		case rec == nil:
+		case errs.Is(err, errs.Unavailable):
+			s.recordings.Doubt(rec.Key)
+		default:
 			s.deleteRecording(ctx, rec.Key)
 		}
 		return "", err
+	}
+	if rec != nil {
+		s.recordings.Kept(rec.Key)
 	}
 	if applied.Dropped != nil {
 		s.deleteRecording(ctx, applied.Dropped.Key)
@@ -209,6 +219,19 @@ func (s *Service) Recording(ctx context.Context, id string) (Session, io.ReadSee
 	return st.Session, f, err
 }
 
+// RecordingLink is an address at which a client may fetch the recording of a session itself for a while, "" when it must
+// be streamed. name, unless "", is what the client saves it as.
+func (s *Service) RecordingLink(ctx context.Context, id, name string) (string, error) {
+	st, err := s.store.Get(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if st.Session.Recording == nil {
+		return "", errs.New(errs.NotFound, "this session has no recording")
+	}
+	return s.recordings.Link(ctx, st.Session.Recording.Key, name)
+}
+
 // Delete removes sessions with their recordings and returns how many there were.
 func (s *Service) Delete(ctx context.Context, ids []string) (int, error) {
 	n, recs, err := s.store.Delete(ctx, ids)
@@ -221,7 +244,7 @@ func (s *Service) Delete(ctx context.Context, ids []string) (int, error) {
 	return n, nil
 }
 
-// deleteRecording removes a file that no row refers to any more. A failure costs disk space, not correctness.
+// deleteRecording removes a recording that no session refers to any more. A failure costs disk space, not correctness.
 func (s *Service) deleteRecording(ctx context.Context, key string) {
 	if err := s.recordings.Delete(context.WithoutCancel(ctx), key); err != nil {
 		s.log.Warn("an unused recording could not be deleted", "key", key, "error", err)

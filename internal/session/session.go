@@ -65,6 +65,15 @@ type Recording struct {
 	Key    string // the blob store's name for it, never made from a client's string
 	Size   int64  // bytes
 	SHA256 string // hex
+
+	Taken *Taken // how a new recording was taken in; nil on one that was stored before
+}
+
+// Taken is where the bytes of a new recording are, for the store to note.
+type Taken struct {
+	Folder  string // id of the folder
+	Spooled bool   // to be moved to the object store
+	At      time.Time
 }
 
 // Report is one uploaded session report, parsed. It is computed from ReportDoc and never stored itself.

@@ -134,7 +134,15 @@ type Recordings interface {
 	Create(ctx context.Context) (StagedRecording, error)
 	// Open reads a recording; NotFound when it is gone.
 	Open(ctx context.Context, key string) (io.ReadSeekCloser, error)
+	// Link is an address at which a client may fetch a recording itself for a while, "" when it must be streamed. name,
+	// unless "", is what the client saves it as.
+	Link(ctx context.Context, key, name string) (string, error)
+	// Exactly one of these follows Commit: Kept when the report is durable, Delete when it is not stored, Doubt when
+	// that is not known. Delete also follows when the session of a recording was deleted or got another recording; what
+	// cannot be deleted now is deleted later.
+	Kept(key string)
 	Delete(ctx context.Context, key string) error
+	Doubt(key string)
 }
 
 // StagedRecording is a recording being written. Exactly one of Commit and Abort ends it; Abort after Commit does nothing.

@@ -219,6 +219,18 @@ func (s *Store) writeSessions(ctx context.Context, tx *sql.Tx, group []*sessionW
 	if err := s.insertChunks(ctx, tx, chunks); err != nil {
 		return err
 	}
+	var dropped []session.Recording
+	for _, w := range group {
+		if w.applied.Dropped != nil {
+			dropped = append(dropped, *w.applied.Dropped)
+		}
+	}
+	if err := s.dropRecordings(ctx, tx, dropped); err != nil {
+		return err
+	}
+	if err := s.addRecordings(ctx, tx, encoded); err != nil {
+		return err
+	}
 	return s.writeSessionParts(ctx, tx, nums, encoded)
 }
 
@@ -378,6 +390,9 @@ func (s *Store) Delete(ctx context.Context, ids []string) (deleted int, recordin
 			return err
 		}
 		deleted = len(nums)
+		if err := s.dropRecordings(ctx, tx, recordings); err != nil {
+			return err
+		}
 		return s.deleteSessionParts(ctx, tx, nums)
 	})
 	return deleted, recordings, err
