@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	"sidetone/internal/blob"
 	"sidetone/internal/config"
 	"sidetone/internal/errs"
 	"sidetone/internal/eval"
@@ -167,14 +166,12 @@ func (a *App) listen() error {
 	if err != nil {
 		return err
 	}
-	recordings, err := blob.OpenDir(a.cfg.RecordingsDir)
+	recordings, err := a.openRecordings()
 	if err != nil {
 		return err
 	}
-	if err := recordings.CleanStaging(time.Now(), stagingAge); err != nil {
-		a.log.Warn("unfinished uploads could not be cleaned up", "error", err)
-	}
-	sessions := session.NewService(a.store, recordings, report.ParseDoc, prices.Session, a.log)
+	recordings.keep()
+	sessions := session.NewService(a.store, recordings.keeper, report.ParseDoc, prices.Session, a.log)
 	a.upkeep(sessions)
 	handler, err := httpapi.New(httpapi.Deps{
 		Sessions: sessions, Alerts: a.alerting(a.cfg.SweepInline), Evals: eval.NewService(a.store.Evals(), prices.LLM),
@@ -187,8 +184,9 @@ func (a *App) listen() error {
 			if err := a.store.Ready(ctx); err != nil {
 				return err
 			}
-			return recordings.Check(ctx)
+			return recordings.dir.Check(ctx)
 		},
+		Recordings: recordings.state, RedirectRecordings: a.cfg.S3.Enabled() && a.cfg.S3.Redirect,
 		Metrics: a.stats.Handler(), Dashboard: webui.Handler(),
 		DroppedTelemetry: a.stats.DroppedTelemetry,
 		Observe: func(r httpapi.Request) {

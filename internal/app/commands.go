@@ -33,7 +33,7 @@ func Serve(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	return a.Run(ctx)
 }
 
-// Worker evaluates alert rules and delivers webhooks, without HTTP, until ctx ends.
+// Worker evaluates alert rules, delivers webhooks and moves recordings, without HTTP, until ctx ends.
 func Worker(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	a, err := New(cfg, log)
 	if err != nil {
@@ -44,6 +44,11 @@ func Worker(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 		return err
 	}
 	a.alerting(true)
+	if recordings, err := a.openRecordings(); err == nil {
+		recordings.keep()
+	} else {
+		log.Warn("this worker uploads and deletes no recordings", "error", err)
+	}
 	return a.Run(ctx)
 }
 
