@@ -16,14 +16,14 @@ type ruleFields struct {
 	ThresholdValue float64           `json:"threshold_value" doc:"Above 0: a fraction for rates (0.3 is 30 %), milliseconds for latencies. Fires strictly above it"`
 	WindowMinutes  int               `json:"window_minutes" minimum:"15" doc:"How far back each evaluation looks, and how long the rule is silent after it fired"`
 	MinSamples     int               `json:"min_samples,omitempty" default:"1" doc:"Observations the window must hold"`
-	AgentID        *string           `json:"agent_id" maxLength:"512" doc:"null: all agents"`
-	AccountID      *string           `json:"account_id" maxLength:"512" doc:"null: all accounts"`
-	JudgeName      *string           `json:"judge_name" maxLength:"512" doc:"Only with eval_fail_rate; null: all judges"`
+	AgentID        *string           `json:"agent_id" required:"false" maxLength:"512" doc:"null: all agents"`
+	AccountID      *string           `json:"account_id" required:"false" maxLength:"512" doc:"null: all accounts"`
+	JudgeName      *string           `json:"judge_name" required:"false" maxLength:"512" doc:"Only with eval_fail_rate; null: all judges"`
 	EvalSource     string            `json:"eval_source,omitempty" enum:"all,sessions,runs" default:"all" doc:"Whose verdicts eval_fail_rate counts"`
 	WebhookURL     string            `json:"webhook_url" format:"uri" maxLength:"2048" doc:"http or https"`
 	HTTPMethod     string            `json:"http_method,omitempty" enum:"POST,PUT,PATCH" default:"POST"`
-	Secret         *string           `json:"secret" writeOnly:"true" maxLength:"1024" doc:"Signs deliveries; a whsec_ secret adds the Standard Webhooks headers"`
-	Headers        map[string]string `json:"headers" doc:"Extra headers of every delivery, at most 50"`
+	Secret         *string           `json:"secret" required:"false" writeOnly:"true" maxLength:"1024" doc:"Signs deliveries; a whsec_ secret adds the Standard Webhooks headers"`
+	Headers        map[string]string `json:"headers" required:"false" nullable:"true" doc:"Extra headers of every delivery, at most 50"`
 }
 
 // ruleView is a rule as the API shows it: never its secret.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"reflect"
 
@@ -18,35 +19,44 @@ const maxAlertPage = 100
 const maxRuleBody = 1 << 20
 
 func (s *server) registerAlerts(api huma.API) {
-	rule := s.ruleBody(api, "A rule; an absent field takes its default. PATCH: an absent field keeps its value, null clears it.")
+	fields := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[ruleFields](), true, "AlertRuleFields")
 	op := func(id, method, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Tags: []string{"Alerts"}, Summary: summary}
 	}
-	withRule := func(o huma.Operation) huma.Operation {
-		o.RequestBody, o.MaxBodyBytes = rule, maxRuleBody
+	// The domain reads these bodies itself: it tells an absent field from null, and names every wrong one.
+	withRule := func(o huma.Operation, schema *huma.Schema, doc string) huma.Operation {
+		o.RequestBody = &huma.RequestBody{Required: true, Description: doc, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+		o.SkipValidateBody, o.MaxBodyBytes = true, maxRuleBody
 		return o
 	}
 	register(api, op("list-alert-rules", http.MethodGet, "/api/alert-rules", "List alert rules"), s.listRules)
-	create := withRule(op("create-alert-rule", http.MethodPost, "/api/alert-rules", "Create an alert rule"))
+	create := withRule(op("create-alert-rule", http.MethodPost, "/api/alert-rules", "Create an alert rule"),
+		fields, "A rule; an absent field takes its default.")
 	create.DefaultStatus = http.StatusCreated
 	register(api, create, s.createRule)
 	register(api, op("get-alert-rule", http.MethodGet, "/api/alert-rules/{id}", "One alert rule"), s.getRule)
-	register(api, withRule(op("patch-alert-rule", http.MethodPatch, "/api/alert-rules/{id}", "Change some fields of an alert rule")), s.patchRule)
+	register(api, withRule(op("patch-alert-rule", http.MethodPatch, "/api/alert-rules/{id}", "Change some fields of an alert rule"),
+		someOf(api, fields), "Fields of a rule: an absent field keeps its value, null clears it."), s.patchRule)
 	register(api, op("delete-alert-rule", http.MethodDelete, "/api/alert-rules/{id}", "Delete an alert rule with its firings and attempts"), s.deleteRule)
 	register(api, op("list-firings", http.MethodGet, "/api/alert-rules/{id}/firings", "The firings of a rule, newest first"), s.listFirings)
 	register(api, op("test-alert-rule", http.MethodPost, "/api/alert-rules/{id}/test", "Send a test to the rule's webhook and wait for the answer"), s.testRule)
-	preview := withRule(op("preview-alert-rule", http.MethodPost, "/api/alert-rules/preview", "What a rule would have measured, and when it would have fired"))
-	preview.Description = "Beside the fields of a rule: from, to (RFC 3339, at most 14 days, default the last 24 hours) and step_seconds."
+	preview := withRule(op("preview-alert-rule", http.MethodPost, "/api/alert-rules/preview", "What a rule would have measured, and when it would have fired"),
+		someOf(api, fields, "from", "to", "step_seconds"),
+		"The fields of a rule (metric, threshold_value and window_minutes at least), and from, to (RFC 3339, at most 14 days apart, default the last 24 hours) and step_seconds.")
 	register(api, preview, s.previewRule)
 	register(api, op("redeliver-firing", http.MethodPost, "/api/alerts/firings/{id}/redeliver", "Queue the delivery of a firing again"), s.redeliver)
 	register(api, op("list-webhook-attempts", http.MethodGet, "/api/alerts/webhook-attempts", "Delivery attempts of all rules, newest first"), s.listAttempts)
 	register(api, op("get-webhook-stats", http.MethodGet, "/api/alerts/webhook-stats", "How deliveries went"), s.webhookStats)
 }
 
-// ruleBody documents a body that the domain reads itself: it tells an absent field from null, and names every wrong one.
-func (s *server) ruleBody(api huma.API, doc string) *huma.RequestBody {
-	schema := api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[ruleFields](), true, "AlertRuleFields")
-	return &huma.RequestBody{Required: true, Description: doc, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+// someOf is a schema in which no field is required and which may have more of them.
+func someOf(api huma.API, ref *huma.Schema, more ...string) *huma.Schema {
+	schema := *api.OpenAPI().Components.Schemas.SchemaFromRef(ref.Ref)
+	schema.Required, schema.Properties = nil, maps.Clone(schema.Properties)
+	for _, name := range more {
+		schema.Properties[name] = &huma.Schema{}
+	}
+	return &schema
 }
 
 type ruleBodyInput struct {
