@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -77,6 +78,9 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	enc.Encode(v) // a client that went away is not an error worth telling
 }
 
+// missingProperty is what huma says of a required field that is not there.
+var missingProperty = regexp.MustCompile(`^expected required property (\S+) to be present$`)
+
 // humaError gives huma's own refusals (wrong types, unknown fields, a broken body) the error shape and 400s.
 func humaError(ctx huma.Context, status int, msg string, causes ...error) huma.StatusError {
 	kind := errs.Internal
@@ -91,6 +95,9 @@ func humaError(ctx huma.Context, status int, msg string, causes ...error) huma.S
 		}
 		detail := d.ErrorDetail()
 		field := strings.TrimPrefix(strings.TrimPrefix(detail.Location, "body."), "query.")
+		if m := missingProperty.FindStringSubmatch(detail.Message); m != nil { // huma names the object that lacks it
+			field = strings.TrimPrefix(strings.TrimPrefix(field+"."+m[1], "body."), "query.")
+		}
 		fields = append(fields, errs.Field{Field: field, Message: detail.Message})
 		if strings.HasPrefix(detail.Location, "query.") {
 			kind = errs.InvalidQuery

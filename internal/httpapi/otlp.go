@@ -23,10 +23,7 @@ func (s *server) postLogs(w http.ResponseWriter, r *http.Request) {
 	for i := range logs.Groups {
 		g := &logs.Groups[i]
 		t := telemetryOf(g.Origin)
-		t.Logs = g.Records
-		if g.Signals.HasContent() {
-			t.Signals = &g.Signals
-		}
+		t.Logs, t.Signals = g.Records, &g.Signals
 		batch = append(batch, t)
 	}
 	s.storeExport(w, r, otlp.KindLogs, enc, batch, logs.Dropped)

@@ -81,7 +81,7 @@ func newList[T any](ctx context.Context, u url.URL, limit, offset, total int, ob
 		return &s
 	}
 	meta := listMeta{Limit: limit, Offset: offset, TotalCount: total}
-	if offset+limit < total {
+	if offset < total-limit { // offset may be as large as an integer can be
 		meta.Next = at(offset + limit)
 	}
 	if offset > 0 {
@@ -116,7 +116,8 @@ func (q *queryReader) list(field, value string) []string {
 	return out
 }
 
-// time reads RFC 3339 or a plain date. A plain date means its first instant, or its last when it ends a range.
+// time reads RFC 3339 or a plain date. A plain date means its first instant, or its last when it ends a range; so does a
+// millisecond.
 func (q *queryReader) time(field, value string, endOfRange bool) time.Time {
 	if value == "" {
 		return time.Time{}
@@ -132,6 +133,10 @@ func (q *queryReader) time(field, value string, endOfRange bool) time.Time {
 	if err != nil {
 		q.bad(field, "must be an RFC 3339 time (2026-11-21T05:20:00Z) or a date (2026-11-21)")
 		return time.Time{}
+	}
+	if endOfRange && t.Nanosecond()%int(time.Millisecond) == 0 {
+		// What we show is cut to milliseconds: a time copied from a row must still include that row.
+		t = t.Add(time.Millisecond - time.Microsecond)
 	}
 	return t.UTC()
 }

@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,17 +23,37 @@ type Telemetry struct {
 	RoomName  string
 	AgentName string
 
-	Signals *LogSignals   // from the special log records; nil when none came
+	Signals *LogSignals   // what log records say; nil when none came
 	Trace   *TraceSummary // nil when no spans came
 	Spans   []Span
 	Logs    []LogRecord
 	Points  []MetricPoint
 }
 
-// IngestTelemetry stores what exports said, durably. Sending the same again changes nothing.
+// ingestAtOnce is how many sessions of one export are stored at a time.
+const ingestAtOnce = 16
+
+// IngestTelemetry stores what exports said, durably. Sending the same again changes nothing. A Collector exports for a
+// whole fleet at once: its sessions are stored side by side, so that they share the store's transactions.
 func (s *Service) IngestTelemetry(ctx context.Context, batch []Telemetry, now time.Time) error {
-	for i := range batch {
-		if err := s.ingestOne(ctx, &batch[i], now); err != nil {
+	if len(batch) == 1 {
+		return s.ingestOne(ctx, &batch[0], now)
+	}
+	failed := make([]error, len(batch))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(ingestAtOnce, len(batch)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(batch); i = int(next.Add(1)) - 1 {
+				if failed[i] = s.ingestOne(ctx, &batch[i], now); failed[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range failed {
+		if err != nil {
 			return err
 		}
 	}
