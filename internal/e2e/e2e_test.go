@@ -158,7 +158,7 @@ func (s *server) files() []string {
 		if os.IsNotExist(err) { // an upload ended while we looked
 			return nil
 		}
-		if err == nil && d.Type().IsRegular() {
+		if err == nil && d.Type().IsRegular() && d.Name() != ".folder-id" {
 			found = append(found, strings.TrimPrefix(path, s.recordings+"/"))
 		}
 		return err

@@ -77,10 +77,15 @@ func streamUpload(s *server, id string, audio io.Reader, size int64) error {
 	}
 	defer res.Body.Close()
 	if b, err := io.ReadAll(res.Body); err != nil || res.StatusCode != 200 {
-		return fmt.Errorf("%d %s %v", res.StatusCode, b, err)
+		return answered{fmt.Sprintf("%d %s %v", res.StatusCode, b, err)}
 	}
 	return nil
 }
+
+// answered is an answer of the server that is no acknowledgement.
+type answered struct{ what string }
+
+func (a answered) Error() string { return a.what }
 
 const (
 	audioBoundary    = "sidetone-e2e-boundary"
