@@ -49,6 +49,12 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_list ON sessions (list_at, num);
 CREATE INDEX sessions_account ON sessions (account_id, list_at, num);
 CREATE INDEX sessions_agent ON sessions (agent_id, list_at, num);
+CREATE INDEX sessions_agent_name ON sessions (agent_name, list_at, num);
+CREATE INDEX sessions_transport ON sessions (transport, list_at, num);
+CREATE INDEX sessions_by_outcome ON sessions (outcome, list_at, num);
+CREATE INDEX sessions_started ON sessions (started_at, list_at, num);
+CREATE INDEX sessions_recorded ON sessions (list_at, num) WHERE recording_key > '';
+CREATE INDEX sessions_failed ON sessions (list_at, num) WHERE eval_fail_count > 0;
 CREATE INDEX sessions_change ON sessions (change);
 CREATE INDEX sessions_verdict ON sessions (verdict_at) WHERE verdict_at > 0;
 CREATE INDEX sessions_outcome ON sessions (outcome_at) WHERE outcome_at > 0;
