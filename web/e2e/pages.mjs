@@ -10,9 +10,13 @@ export async function pagesOf(url) {
     await page.getByTestId("lanes").waitFor();
     await page.getByRole("region", { name: "Transcript" }).locator("article").first().waitFor();
   };
+  const waveform = async (page) => {
+    await lanes(page);
+    await page.locator("[data-testid=lanes][data-waveform=true]").waitFor();
+  };
   const pages = [
     { name: "sessions", path: "/sessions", ready: (page) => page.locator("tbody tr").first().waitFor() },
-    { name: "session", path: "/sessions/demo-call-44712?t=22.5", ready: lanes },
+    { name: "session", path: "/sessions/demo-call-44712?t=22.5", ready: waveform },
     { name: "session-text", path: `/sessions/${textCall.id}`, ready: lanes },
     { name: "session-logs", path: "/sessions/demo-call-44712?tab=logs", ready: (page) => page.getByRole("tabpanel").getByText("received job request").waitFor() },
     { name: "session-events", path: "/sessions/demo-call-44712?tab=events", ready: (page) => page.getByRole("tabpanel").getByRole("table").waitFor() },

@@ -74,7 +74,7 @@ export default function hardCalls(world) {
         { id: "call", type: "function_call", call_id: "c1", name: "lookup", arguments: "not json", created_at: start + 46 },
         { id: "broken-clock", type: "message", role: "user", content: ["From 1971"], created_at: 40_000_000 },
       ];
-      const events = [{ type: "comet_sighted", created_at: start + 15, size: 3 }, { type: "error", created_at: start + 16, error: { message: "boom" } }, { created_at: "soon" }];
+      const events = [{ type: "comet_sighted", created_at: start + 15, size: 3 }, { type: "error", created_at: start + 16, error: { message: "boom" } }, { created_at: "soon" }, null, "an event"];
       await send(world.server.url, "hard-call", { chat_history: { items }, events, timestamp: start + 60 }, start);
       const { page, check } = await openPage(world.browser, world.server.url);
       await page.goto("/sessions/hard-call");

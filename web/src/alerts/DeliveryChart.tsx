@@ -15,6 +15,7 @@ export function DeliveryChart({ stats }: { stats: WebhookStats }) {
     <div aria-hidden>
       <BarChart
         h={150}
+        barChartProps={{ accessibilityLayer: false }}
         data={data}
         dataKey="at"
         type="stacked"

@@ -18,6 +18,7 @@ export function PreviewChart({ preview, threshold, format }: PreviewChartProps) 
     <div aria-hidden>
       <AreaChart
         h={250}
+        areaChartProps={{ accessibilityLayer: false }}
         data={data}
         dataKey="at"
         series={[{ name: "value", label: "Value", color: "var(--st-accent)" }]}

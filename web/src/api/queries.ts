@@ -1,4 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { list, record } from "../session/model/loose";
 import { allPages, answerOf, api } from "./client";
 import type {
   EvalCase,
@@ -43,9 +44,16 @@ export function useSessions(query: SessionQuery) {
 export function useSession(id: string) {
   return useQuery({
     queryKey: ["session", id],
-    queryFn: ({ signal }) => answerOf<SessionDetail>(api.GET("/api/sessions/{id}", { params: { path: { id } }, signal })),
+    queryFn: async ({ signal }) =>
+      withRecords(await answerOf<SessionDetail>(api.GET("/api/sessions/{id}", { params: { path: { id } }, signal }))),
     refetchInterval: ({ state }) => (state.data?.state === "active" ? activeRefreshMS : false),
   });
+}
+
+/** Items and events are passed on as the SDK sent them: whatever is no object becomes one that says so. */
+function withRecords(session: SessionDetail): SessionDetail {
+  const records = (values: unknown) => list(values).map((value) => record(value) ?? { type: "not an object", value });
+  return { ...session, chat_history: records(session.chat_history), events: session.events === null ? null : records(session.events) };
 }
 
 export function useSpans(id: string, active: boolean) {

@@ -31,6 +31,7 @@ export function PassRateTrend({ runs }: { runs: EvalRun[] }) {
       <div aria-hidden>
         <LineChart
           h={120}
+          lineChartProps={{ accessibilityLayer: false }}
           data={points}
           dataKey="at"
           series={names.map((name, index) => ({ name, ...lines[index]! }))}

@@ -1,4 +1,4 @@
-import { Anchor, Group, Text, Title, Tooltip } from "@mantine/core";
+import { Anchor, Group, Title, Tooltip } from "@mantine/core";
 import { IconChevronLeft } from "@tabler/icons-react";
 import { Link } from "react-router";
 import type { SessionDetail } from "../api/types";
@@ -48,21 +48,23 @@ export function SessionHeader({ session, timeline }: { session: SessionDetail; t
         {session.estimated_cost_usd !== null && <span className="num">{formatCost(session.estimated_cost_usd)}</span>}
         <Findings slow={slow} interruptions={timeline.marks.filter((mark) => mark.kind === "interruption").length} failedTools={failedTools} />
       </div>
-      {session.outcome?.reason && <Text size="sm">{session.outcome.reason}</Text>}
-      {session.evaluations.length > 0 && (
-        <ul className={classes.judges} aria-label="Judges">
-          {session.evaluations.map((evaluation, index) => (
-            <li key={`${evaluation.judge_name}-${index}`}>
-              <Tooltip label={evaluation.reasoning ?? "The judge gave no reasoning"}>
-                <span tabIndex={0} className={classes.judge}>
-                  <span className={classes.judgeName}>{evaluation.judge_name ?? "judge"}</span>
-                  <StatusBadge word={evaluation.verdict ?? "no verdict"} />
-                </span>
-              </Tooltip>
-            </li>
-          ))}
-        </ul>
-      )}
+      <div className={classes.facts}>
+        {session.outcome?.reason && <span className={classes.reason}>{session.outcome.reason}</span>}
+        {session.evaluations.length > 0 && (
+          <ul className={classes.judges} aria-label="Judges">
+            {session.evaluations.map((evaluation, index) => (
+              <li key={`${evaluation.judge_name}-${index}`}>
+                <Tooltip label={evaluation.reasoning ?? "The judge gave no reasoning"}>
+                  <span tabIndex={0} className={classes.judge}>
+                    <span>{evaluation.judge_name ?? "judge"}</span>
+                    <StatusBadge word={evaluation.verdict ?? "no verdict"} />
+                  </span>
+                </Tooltip>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
     </header>
   );
 }

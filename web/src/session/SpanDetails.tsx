@@ -9,7 +9,7 @@ export function SpanDetails({ row, onClose }: { row: SpanRow; onClose: () => voi
   return (
     <section aria-label={`Span ${span.name}`} style={{ padding: 12, borderTop: "1px solid var(--st-line)" }}>
       <Group justify="space-between" mb={6}>
-        <Text fw={600} size="sm">
+        <Text fw={600} size="sm" aria-live="polite">
           {span.name}{" "}
           <Text span c="dimmed" fw={400} className="num">
             at {formatClock(row.start, 2)}, {row.open ? "never ended" : formatLatency((row.end - row.start) * 1000)}

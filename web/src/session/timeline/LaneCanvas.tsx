@@ -1,6 +1,8 @@
-import { useCallback, useRef, type Dispatch, type SetStateAction } from "react";
+import { useCallback, useRef, type Dispatch, type KeyboardEvent, type SetStateAction } from "react";
+import { formatClock } from "../../format/units";
 import type { Timeline } from "../model/timeline";
 import type { Playback } from "../playback/Playback";
+import { usePlaybackValue } from "../playback/usePlayback";
 import type { Peaks } from "../waveform/peaks";
 import { drawLanes } from "./drawLanes";
 import { seekPosition, type Hit, type Target } from "./hits";
@@ -21,10 +23,11 @@ interface LaneCanvasProps {
   playback: Playback;
   onView: Dispatch<SetStateAction<View>>;
   onZoom: (factor: number, at?: number) => void;
+  onFit: () => void;
   onHover: (hover: Hover | null) => void;
 }
 
-export function LaneCanvas({ timeline, peaks, lanes, height, scale, playback, onView, onZoom, onHover }: LaneCanvasProps) {
+export function LaneCanvas({ timeline, peaks, lanes, height, scale, playback, onView, onZoom, onFit, onHover }: LaneCanvasProps) {
   const hits = useRef<Hit[]>([]);
   const draw = useCallback(
     (ctx: CanvasRenderingContext2D, palette: Palette, font: string) => {
@@ -58,8 +61,31 @@ export function LaneCanvas({ timeline, peaks, lanes, height, scale, playback, on
     onZoom,
   });
 
+  const second = usePlaybackValue(playback, (state) => Math.floor(state.position));
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "+" || event.key === "=") onZoom(0.6);
+    else if (event.key === "-") onZoom(1 / 0.6);
+    else if (event.key === "0") onFit();
+    else if (event.key === "Home") playback.seek(0);
+    else if (event.key === "End") playback.seek(timeline.duration);
+    else return;
+    event.preventDefault();
+  };
+
   return (
-    <div className={classes.lanes} style={{ height }}>
+    <div
+      className={classes.lanes}
+      style={{ height }}
+      role="slider"
+      tabIndex={0}
+      aria-label="Position in the call"
+      aria-valuemin={0}
+      aria-valuemax={Math.round(timeline.duration)}
+      aria-valuenow={Math.min(second, Math.round(timeline.duration))}
+      aria-valuetext={`${formatClock(second)} of ${formatClock(timeline.duration)}`}
+      onKeyDown={onKeyDown}
+    >
       {lanes.map((lane) => (
         <div key={lane.name} className={classes.label} style={{ top: lane.top, height: lane.height, width: scale.left }}>
           {lane.label}
@@ -73,6 +99,7 @@ export function LaneCanvas({ timeline, peaks, lanes, height, scale, playback, on
         data-left={scale.left}
         data-start={scale.view.start}
         data-end={scale.view.end}
+        data-waveform={peaks !== null}
         aria-hidden
         {...pointer}
       />

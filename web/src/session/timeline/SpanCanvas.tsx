@@ -1,4 +1,4 @@
-import { useCallback, useRef, useState, type Dispatch, type SetStateAction } from "react";
+import { useCallback, useRef, useState, type Dispatch, type KeyboardEvent, type SetStateAction } from "react";
 import type { SpanRow } from "../model/spans";
 import type { Playback } from "../playback/Playback";
 import { drawSpans, SPAN_ROW_HEIGHT } from "./drawSpans";
@@ -53,11 +53,26 @@ export function SpanCanvas({ rows, scale, duration, playback, selected, onSelect
     onView,
     onZoom,
   });
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    const at = rows.findIndex((row) => row.span.span_id === selected);
+    const next = Math.min(rows.length - 1, Math.max(0, at + step));
+    const top = next * SPAN_ROW_HEIGHT;
+    if (top < scrollTop) box.current?.scrollTo(0, top);
+    else if (top + SPAN_ROW_HEIGHT > scrollTop + height) box.current?.scrollTo(0, top + SPAN_ROW_HEIGHT - height);
+    onSelect(rows[next]!);
+  };
   return (
     <div
       ref={box}
       className={classes.spans}
       style={{ height }}
+      role="region"
+      tabIndex={0}
+      aria-label="Spans. Up and down choose one; what it carries is shown below"
+      onKeyDown={onKeyDown}
       onScroll={(event) => setScrollTop(event.currentTarget.scrollTop)}
     >
       <div style={{ height: total }}>

@@ -1,10 +1,8 @@
 import { useElementSize } from "@mantine/hooks";
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { formatClock } from "../../format/units";
 import type { SpanRow } from "../model/spans";
 import type { Timeline as TimelineModel } from "../model/timeline";
 import type { Playback } from "../playback/Playback";
-import { usePlaybackValue } from "../playback/usePlayback";
 import type { Peaks } from "../waveform/peaks";
 import { Cursor } from "./Cursor";
 import { HoverCard, type Hover } from "./HoverCard";
@@ -63,7 +61,6 @@ export function Timeline({ timeline, playback, peaks, hasRecording, spans, selec
     [duration, playback],
   );
   const fit = useCallback(() => setView({ start: 0, end: duration }), [duration]);
-  const second = usePlaybackValue(playback, (state) => Math.floor(state.position));
 
   return (
     <section aria-label="Timeline" className={classes.timeline}>
@@ -71,27 +68,7 @@ export function Timeline({ timeline, playback, peaks, hasRecording, spans, selec
         <Legend timeline={timeline} />
         <ZoomButtons onZoom={zoom} onFit={fit} atFit={view.end - view.start >= duration - 0.01} />
       </div>
-      <div
-        ref={ref}
-        className={classes.body}
-        role="slider"
-        tabIndex={0}
-        aria-label="Position in the call"
-        aria-valuemin={0}
-        aria-valuemax={Math.round(duration)}
-        aria-valuenow={Math.min(second, Math.round(duration))}
-        aria-valuetext={`${formatClock(second)} of ${formatClock(duration)}`}
-        onKeyDown={(event) => {
-          if (event.key === "+" || event.key === "=") zoom(0.6);
-          else if (event.key === "-") zoom(1 / 0.6);
-          else if (event.key === "0") fit();
-          else if (event.key === "Home") playback.seek(0);
-          else if (event.key === "End") playback.seek(duration);
-          else return;
-          event.preventDefault();
-        }}
-        onPointerLeave={() => setHover(null)}
-      >
+      <div ref={ref} className={classes.body} onPointerLeave={() => setHover(null)}>
         {width > 0 && (
           <>
             <LaneCanvas
@@ -103,6 +80,7 @@ export function Timeline({ timeline, playback, peaks, hasRecording, spans, selec
               playback={playback}
               onView={setView}
               onZoom={zoom}
+              onFit={fit}
               onHover={setHover}
             />
             {spans.length > 0 && (

@@ -57,6 +57,7 @@ export function Transcript({ timeline, playback }: TranscriptProps) {
                 position={positions[item.index] ?? null}
                 reply={entry.kind === "agent" && entry.turn !== null ? (replyOfTurn.get(entry.turn) ?? null) : null}
                 current={item.index === current}
+                isText={timeline.isText}
                 onSeek={(seconds) => playback.seek(seconds)}
               />
             </li>

@@ -13,6 +13,8 @@ interface TranscriptEntryProps {
   position: number | null;
   reply: Reply | null;
   current: boolean;
+  /** Who wrote does not call. */
+  isText: boolean;
   onSeek: (seconds: number) => void;
 }
 
@@ -21,7 +23,7 @@ const speaker = { caller: "Caller", agent: "Agent", system: "System", tool: "Too
 /** Below this the recogniser was guessing, and the words should be read as such. */
 const unsureBelow = 0.8;
 
-export function TranscriptEntry({ entry, position, reply, current, onSeek }: TranscriptEntryProps) {
+export function TranscriptEntry({ entry, position, reply, current, isText, onSeek }: TranscriptEntryProps) {
   const location = useLocation();
   const anchor = entry.kind === "agent" && entry.turn !== null ? `turn-${entry.turn}` : undefined;
   return (
@@ -40,7 +42,7 @@ export function TranscriptEntry({ entry, position, reply, current, onSeek }: Tra
           {entry.kind === "tool" && <IconTool size={13} stroke={1.8} aria-hidden />}
           {entry.kind === "handoff" && <IconArrowRight size={13} stroke={1.8} aria-hidden />}
           {entry.kind === "config" && <IconSettings size={13} stroke={1.8} aria-hidden />}
-          <span className={classes.speaker}>{entry.kind === "other" ? entry.label : speaker[entry.kind]}</span>
+          <span className={classes.speaker}>{entry.kind === "other" ? entry.label : isText && entry.kind === "caller" ? "User" : speaker[entry.kind]}</span>
           {anchor && (
             <Link to={{ search: location.search, hash: `#${anchor}` }} replace className={classes.turn} preventScrollReset>
               turn {entry.turn}
