@@ -273,6 +273,39 @@ func TestAnOutageDelaysAndLosesNothing(t *testing.T) {
 	h.holds(0, 10)
 }
 
+// A long outage with much to do ends without a restart.
+func TestManyRoundsOfAnOutage(t *testing.T) {
+	h := newHouse(t)
+	for i := range 20 {
+		h.send(fmt.Sprint("call-", i), noise(i, 100))
+	}
+	h.proxy.Set(s3test.Fault{Status: 503})
+	now := noon
+	for i := range 15 {
+		next := h.keeper.Round(t.Context(), now)
+		if wait := next.Sub(now); wait < time.Second || wait > 30*time.Second || !h.keeper.Failing() {
+			t.Fatalf("round %d waits %s", i, wait)
+		}
+		now = next
+	}
+	before := h.proxy.Requests()
+	h.keeper.Round(t.Context(), now)
+	if n := h.proxy.Requests() - before; n > 4*4 {
+		t.Errorf("%d requests in one round of an outage", n)
+	}
+	h.proxy.Set(s3test.Fault{})
+	for range 20 { // some have failed often enough to wait for minutes
+		now = now.Add(5 * time.Minute)
+		if h.keeper.Round(t.Context(), now).IsZero() {
+			break
+		}
+	}
+	h.holds(0, 20)
+	if h.keeper.Failing() {
+		t.Error("still failing")
+	}
+}
+
 // The note that an object is stored can be lost; then it is not stored again.
 func TestACrashBeforeTheNoteDoesNotStoreTwice(t *testing.T) {
 	h := newHouse(t)

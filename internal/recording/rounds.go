@@ -89,15 +89,11 @@ func (r *round) run(ctx context.Context) error {
 		var done sync.WaitGroup
 		found := false
 		for _, row := range rows {
-			if r.busy[row.Key] {
+			if r.isBusy(row.Key) {
 				continue
 			}
 			found = true
-			select {
-			case r.k.slots <- struct{}{}:
-			case <-ctx.Done():
-			}
-			if ctx.Err() != nil || r.failed() != nil {
+			if !r.slot(ctx) {
 				break
 			}
 			done.Add(1)
@@ -112,6 +108,26 @@ func (r *round) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// slot waits for a free slot and takes it; false when the round is to end instead.
+func (r *round) slot(ctx context.Context) bool {
+	select {
+	case r.k.slots <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	if ctx.Err() == nil && r.failed() == nil {
+		return true
+	}
+	<-r.k.slots
+	return false
+}
+
+func (r *round) isBusy(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.busy[key]
 }
 
 func (r *round) failed() error {
