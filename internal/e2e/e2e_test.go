@@ -150,7 +150,7 @@ func (s *server) total() int {
 	return int(n)
 }
 
-// files are the recordings on disk, finished or not, relative to their folder.
+// files are the recordings on disk, finished or not, relative to their folder. The folder's own mark is none.
 func (s *server) files() []string {
 	s.t.Helper()
 	var found []string
