@@ -29,11 +29,19 @@ func scanAttempt(r *sql.Rows, a *webhook.Attempt) error {
 	return err
 }
 
+const (
+	candidates = `SELECT f.id, r.webhook_url FROM alert_firings f JOIN alert_rules r ON r.id = f.rule_id
+		WHERE f.status = 'pending' AND f.next_attempt_at <= $1 ORDER BY f.next_attempt_at, f.id`
+	nextDue     = `SELECT coalesce(min(next_attempt_at), 0) FROM alert_firings WHERE status = 'pending' AND next_attempt_at > $1`
+	attemptSums = `SELECT g.start, g.rule_id, r.name, g.n, g.accepted, g.took FROM (
+		SELECT created_at - created_at % $2 AS start, rule_id, count(*) AS n, sum(ok) AS accepted, CAST(sum(duration_us) AS BIGINT) AS took
+		FROM alert_webhook_attempts WHERE created_at >= $1 GROUP BY 1, 2) AS g JOIN alert_rules r ON r.id = g.rule_id ORDER BY g.start, g.rule_id`
+)
+
 // ClaimDue implements webhook.Store. Candidates are read without a lock; that a candidate is still free is decided by
 // the update that claims it.
 func (a Alerts) ClaimDue(ctx context.Context, now, until time.Time, take func(url string) bool) ([]webhook.Delivery, error) {
-	rows, err := a.s.r.QueryContext(ctx, `SELECT f.id, r.webhook_url FROM alert_firings f JOIN alert_rules r ON r.id = f.rule_id
-		WHERE f.status = 'pending' AND f.next_attempt_at <= $1 ORDER BY f.next_attempt_at, f.id`, micros(now))
+	rows, err := a.s.r.QueryContext(ctx, candidates, micros(now))
 	if err != nil {
 		return nil, a.s.fail(err)
 	}
@@ -125,8 +133,7 @@ func (a Alerts) claim(ctx context.Context, tx *sql.Tx, ids []any, now, until tim
 // NextDue implements webhook.Store.
 func (a Alerts) NextDue(ctx context.Context, after time.Time) (time.Time, error) {
 	var next int64
-	err := a.s.r.QueryRowContext(ctx, `SELECT coalesce(min(next_attempt_at), 0) FROM alert_firings
-		WHERE status = 'pending' AND next_attempt_at > $1`, micros(after)).Scan(&next)
+	err := a.s.r.QueryRowContext(ctx, nextDue, micros(after)).Scan(&next)
 	return fromMicros(next), a.s.fail(err)
 }
 
@@ -256,10 +263,7 @@ func (a Alerts) Attempts(ctx context.Context, f alert.AttemptFilter, p alert.Pag
 
 // AttemptStats implements alert.Store, in one pass over the attempts of the range.
 func (a Alerts) AttemptStats(ctx context.Context, from time.Time, bucket time.Duration) (alert.AttemptStats, error) {
-	rows, err := a.s.r.QueryContext(ctx, `SELECT g.start, g.rule_id, r.name, g.n, g.accepted, g.took FROM (
-		SELECT created_at - created_at % $2 AS start, rule_id, count(*) AS n, sum(ok) AS accepted, CAST(sum(duration_us) AS BIGINT) AS took
-		FROM alert_webhook_attempts WHERE created_at >= $1 GROUP BY 1, 2) AS g JOIN alert_rules r ON r.id = g.rule_id ORDER BY g.start, g.rule_id`,
-		micros(from), bucket.Microseconds())
+	rows, err := a.s.r.QueryContext(ctx, attemptSums, micros(from), bucket.Microseconds())
 	if err != nil {
 		return alert.AttemptStats{}, a.s.fail(err)
 	}

@@ -85,15 +85,38 @@ func appendSamples(out []float64, s string) ([]float64, error) {
 	start := 1
 	for i := 1; i < len(s); i++ {
 		if c := s[i]; c == ',' || c == ']' {
-			v, err := strconv.ParseFloat(s[start:i], 64)
-			if err != nil {
-				return nil, fmt.Errorf("stored samples are damaged: %w", err)
+			v, ok := parseSample(s[start:i])
+			if !ok {
+				return nil, errors.New("stored samples are damaged")
 			}
 			out = append(out, v)
 			start = i + 1
 		}
 	}
 	return out, nil
+}
+
+// parseSample reads a number. With few digits and at most three decimals, which is what packSamples writes, one division
+// of two whole numbers gives the nearest double; anything else is left to the standard library.
+func parseSample(s string) (float64, bool) {
+	n, point := int64(0), len(s)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			n = n*10 + int64(c-'0')
+			continue
+		case c == '.' && point == len(s) && i > 0:
+			point = i
+			continue
+		}
+		point = 0 // not so simple
+		break
+	}
+	if decimals := len(s) - point - 1; point > 0 && len(s) <= 15 && decimals <= 3 && decimals != 0 {
+		return float64(n) / [...]float64{1, 1, 10, 100, 1000}[decimals+1], true
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil
 }
 
 // A packed verdict is [judge, verdict, arrival in µs].
