@@ -68,21 +68,21 @@ type ruleChangeInput struct {
 	RawBody []byte
 }
 
-// AlertPath is the id of a rule or a firing in a path.
+// AlertPath is the id of a rule or a firing in a path. It has no format, because a wrong one is a 404 and not a 400.
 type AlertPath struct {
-	ID string `path:"id" format:"uuid"`
+	ID string `path:"id" doc:"A UUID"`
 }
 
 type ruleOutput struct {
 	Body struct {
-		envelope
-		ruleView
+		Envelope
+		RuleView
 	}
 }
 
 func newRuleOutput(ctx context.Context, s *server, r alert.Rule) *ruleOutput {
 	out := &ruleOutput{}
-	out.Body.envelope, out.Body.ruleView = envelopeOf(ctx), viewRule(&r, s.Now())
+	out.Body.Envelope, out.Body.RuleView = envelopeOf(ctx), viewRule(&r, s.Now())
 	return out
 }
 
@@ -112,7 +112,7 @@ func (s *server) patchRule(ctx context.Context, in *ruleChangeInput) (*ruleOutpu
 
 type deletedRuleOutput struct {
 	Body struct {
-		envelope
+		Envelope
 		Deleted bool `json:"deleted"`
 	}
 }
@@ -122,7 +122,7 @@ func (s *server) deleteRule(ctx context.Context, in *AlertPath) (*deletedRuleOut
 		return nil, err
 	}
 	out := &deletedRuleOutput{}
-	out.Body.envelope, out.Body.Deleted = envelopeOf(ctx), true
+	out.Body.Envelope, out.Body.Deleted = envelopeOf(ctx), true
 	return out, nil
 }
 
@@ -135,7 +135,7 @@ type listRulesInput struct {
 	Metric    string `query:"metric"`
 }
 
-func (s *server) listRules(ctx context.Context, in *listRulesInput) (*listOutput[ruleView], error) {
+func (s *server) listRules(ctx context.Context, in *listRulesInput) (*listOutput[RuleView], error) {
 	limit, offset, err := in.page(maxAlertPage)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (s *server) listRules(ctx context.Context, in *listRulesInput) (*listOutput
 	if err != nil {
 		return nil, err
 	}
-	views := make([]ruleView, len(rules))
+	views := make([]RuleView, len(rules))
 	for i := range rules {
 		views[i] = viewRule(&rules[i], s.Now())
 	}
@@ -163,7 +163,7 @@ type listFiringsInput struct {
 	PageParams
 }
 
-func (s *server) listFirings(ctx context.Context, in *listFiringsInput) (*listOutput[firingView], error) {
+func (s *server) listFirings(ctx context.Context, in *listFiringsInput) (*listOutput[FiringView], error) {
 	limit, offset, err := in.page(maxAlertPage)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (s *server) listFirings(ctx context.Context, in *listFiringsInput) (*listOu
 	if err != nil {
 		return nil, err
 	}
-	views := make([]firingView, len(firings))
+	views := make([]FiringView, len(firings))
 	for i := range firings {
 		views[i] = viewFiring(&firings[i])
 	}
@@ -181,8 +181,8 @@ func (s *server) listFirings(ctx context.Context, in *listFiringsInput) (*listOu
 
 type firingOutput struct {
 	Body struct {
-		envelope
-		firingView
+		Envelope
+		FiringView
 	}
 }
 
@@ -192,13 +192,13 @@ func (s *server) redeliver(ctx context.Context, in *AlertPath) (*firingOutput, e
 		return nil, err
 	}
 	out := &firingOutput{}
-	out.Body.envelope, out.Body.firingView = envelopeOf(ctx), viewFiring(&f)
+	out.Body.Envelope, out.Body.FiringView = envelopeOf(ctx), viewFiring(&f)
 	return out, nil
 }
 
 type testOutput struct {
 	Body struct {
-		envelope
+		Envelope
 		OK             bool    `json:"ok"`
 		ResponseStatus *int    `json:"response_status" doc:"null when no response came"`
 		Error          *string `json:"error"`
@@ -212,15 +212,15 @@ func (s *server) testRule(ctx context.Context, in *AlertPath) (*testOutput, erro
 		return nil, err
 	}
 	out := &testOutput{}
-	out.Body.envelope, out.Body.OK, out.Body.Error = envelopeOf(ctx), res.OK, orNull(res.Error)
+	out.Body.Envelope, out.Body.OK, out.Body.Error = envelopeOf(ctx), res.OK, orNull(res.Error)
 	out.Body.ResponseStatus, out.Body.DurationMS = statusOrNull(res.ResponseStatus), res.Duration.Milliseconds()
 	return out, nil
 }
 
 type previewOutput struct {
 	Body struct {
-		envelope
-		previewView
+		Envelope
+		PreviewView
 	}
 }
 
@@ -230,7 +230,7 @@ func (s *server) previewRule(ctx context.Context, in *ruleBodyInput) (*previewOu
 		return nil, err
 	}
 	out := &previewOutput{}
-	out.Body.envelope, out.Body.previewView = envelopeOf(ctx), viewPreview(&p)
+	out.Body.Envelope, out.Body.PreviewView = envelopeOf(ctx), viewPreview(&p)
 	return out, nil
 }
 
@@ -271,8 +271,8 @@ type webhookStatsInput struct {
 
 type webhookStatsOutput struct {
 	Body struct {
-		envelope
-		statsView
+		Envelope
+		StatsView
 	}
 }
 
@@ -285,6 +285,6 @@ func (s *server) webhookStats(ctx context.Context, in *webhookStatsInput) (*webh
 		return nil, err
 	}
 	out := &webhookStatsOutput{}
-	out.Body.envelope, out.Body.statsView = envelopeOf(ctx), viewStats(in.Range, &st)
+	out.Body.Envelope, out.Body.StatsView = envelopeOf(ctx), viewStats(in.Range, &st)
 	return out, nil
 }
