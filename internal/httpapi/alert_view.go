@@ -26,8 +26,8 @@ type ruleFields struct {
 	Headers        map[string]string `json:"headers" required:"false" nullable:"true" doc:"Extra headers of every delivery, at most 50"`
 }
 
-// ruleView is a rule as the API shows it: never its secret.
-type ruleView struct {
+// RuleView is a rule as the API shows it: never its secret.
+type RuleView struct {
 	ID              string            `json:"id" format:"uuid"`
 	Name            string            `json:"name"`
 	Enabled         bool              `json:"enabled"`
@@ -53,8 +53,8 @@ type ruleView struct {
 	UpdatedAt       stamp.Time        `json:"updated_at"`
 }
 
-func viewRule(r *alert.Rule, now time.Time) ruleView {
-	v := ruleView{ID: r.ID, Name: r.Name, Enabled: r.Enabled, Metric: string(r.Metric), ThresholdValue: r.Threshold,
+func viewRule(r *alert.Rule, now time.Time) RuleView {
+	v := RuleView{ID: r.ID, Name: r.Name, Enabled: r.Enabled, Metric: string(r.Metric), ThresholdValue: r.Threshold,
 		WindowMinutes: r.WindowMinutes, MinSamples: r.MinSamples, AgentID: orNull(r.AgentID), AccountID: orNull(r.AccountID),
 		JudgeName: orNull(r.JudgeName), EvalSource: r.EvalSource, WebhookURL: r.WebhookURL, HTTPMethod: r.HTTPMethod,
 		Headers: r.Headers, HasSecret: r.Secret != "", LastFiredAt: stamp.Ptr(r.LastFiredAt),
@@ -74,7 +74,7 @@ func metricNames() []string {
 	return names
 }
 
-type firingView struct {
+type FiringView struct {
 	ID               string      `json:"id" format:"uuid"`
 	RuleID           string      `json:"rule_id" format:"uuid"`
 	WindowStart      stamp.Time  `json:"window_start"`
@@ -93,8 +93,8 @@ type firingView struct {
 	UpdatedAt        stamp.Time  `json:"updated_at"`
 }
 
-func viewFiring(f *alert.Firing) firingView {
-	v := firingView{ID: f.ID, RuleID: f.RuleID, WindowStart: stamp.Of(f.WindowStart), WindowEnd: stamp.Of(f.WindowEnd),
+func viewFiring(f *alert.Firing) FiringView {
+	v := FiringView{ID: f.ID, RuleID: f.RuleID, WindowStart: stamp.Of(f.WindowStart), WindowEnd: stamp.Of(f.WindowEnd),
 		MatchedCount: f.MatchedCount, TotalCount: f.TotalCount, ObservedValue: f.ObservedValue, SampleSessionIDs: f.SampleSessionIDs,
 		Status: string(f.Status), AttemptCount: f.AttemptCount, LastAttemptAt: stamp.Ptr(f.LastAttemptAt),
 		ResponseStatus: statusOrNull(f.ResponseStatus), LastError: orNull(f.LastError), CreatedAt: stamp.Of(f.CreatedAt), UpdatedAt: stamp.Of(f.UpdatedAt)}
@@ -129,7 +129,7 @@ func viewAttempt(a *webhook.Attempt) attemptView {
 		Error: orNull(a.Error), DurationMS: a.Duration.Milliseconds(), CreatedAt: stamp.Of(a.CreatedAt)}
 }
 
-type previewView struct {
+type PreviewView struct {
 	From        stamp.Time     `json:"from"`
 	To          stamp.Time     `json:"to"`
 	StepSeconds int64          `json:"step_seconds"`
@@ -144,8 +144,8 @@ type previewPoint struct {
 	Reason  *string    `json:"reason" doc:"Why it would not have fired; null when it would"`
 }
 
-func viewPreview(p *alert.Preview) previewView {
-	v := previewView{From: stamp.Of(p.From), To: stamp.Of(p.To), StepSeconds: int64(p.Step / time.Second),
+func viewPreview(p *alert.Preview) PreviewView {
+	v := PreviewView{From: stamp.Of(p.From), To: stamp.Of(p.To), StepSeconds: int64(p.Step / time.Second),
 		Points: make([]previewPoint, len(p.Points)), FiredAt: make([]stamp.Time, len(p.Fired))}
 	for i, pt := range p.Points {
 		v.Points[i] = previewPoint{stamp.Of(pt.At), pt.Value, pt.Samples, orNull(string(pt.Reason))}
@@ -156,7 +156,7 @@ func viewPreview(p *alert.Preview) previewView {
 	return v
 }
 
-type statsView struct {
+type StatsView struct {
 	Range          string        `json:"range" enum:"24h,7d,30d"`
 	TotalAttempts  int           `json:"total_attempts"`
 	Accepted       int           `json:"accepted" doc:"Answered 2xx"`
@@ -179,8 +179,8 @@ type statsRule struct {
 	Accepted int    `json:"accepted"`
 }
 
-func viewStats(name string, s *alert.AttemptStats) statsView {
-	v := statsView{Range: name, TotalAttempts: s.Attempts, Accepted: s.Accepted,
+func viewStats(name string, s *alert.AttemptStats) StatsView {
+	v := StatsView{Range: name, TotalAttempts: s.Attempts, Accepted: s.Accepted,
 		Buckets: make([]statsBucket, len(s.Buckets)), RuleBreakdown: make([]statsRule, len(s.Rules))}
 	if s.Attempts > 0 {
 		rate, ms := float64(s.Accepted)/float64(s.Attempts), s.AvgDuration.Milliseconds()

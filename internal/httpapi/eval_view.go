@@ -8,8 +8,8 @@ import (
 	"sidetone/internal/stamp"
 )
 
-// evalRunRow is one eval run as lists show it. An unknown value is null.
-type evalRunRow struct {
+// EvalRunRow is one eval run as lists show it. An unknown value is null.
+type EvalRunRow struct {
 	RunID                   string          `json:"run_id"`
 	Name                    *string         `json:"name"`
 	AccountID               *string         `json:"account_id"`
@@ -30,8 +30,8 @@ type evalRunRow struct {
 	eval.Metrics
 }
 
-func viewEvalRun(r *eval.Run, now time.Time) evalRunRow {
-	return evalRunRow{
+func viewEvalRun(r *eval.Run, now time.Time) EvalRunRow {
+	return EvalRunRow{
 		RunID: r.ID, Name: orNull(r.Name), AccountID: orNull(r.AccountID), AgentID: orNull(r.AgentID), AgentName: orNull(r.AgentName),
 		Framework: orNull(r.Framework), FrameworkVersion: orNull(r.FrameworkVersion), TestingFramework: r.TestingFramework,
 		TestingFrameworkVersion: orNull(r.TestingFrameworkVersion), StartedAt: stamp.Ptr(r.StartedAt), FinishedAt: stamp.Ptr(r.FinishedAt),
@@ -42,13 +42,13 @@ func viewEvalRun(r *eval.Run, now time.Time) evalRunRow {
 
 // evalRunDetail is a run with its cases, in the order in which they ran.
 type evalRunDetail struct {
-	envelope
-	evalRunRow
-	Cases []evalCaseView `json:"cases"`
+	Envelope
+	EvalRunRow
+	Cases []EvalCaseView `json:"cases"`
 }
 
-// evalCaseView is one case of a run.
-type evalCaseView struct {
+// EvalCaseView is one case of a run.
+type EvalCaseView struct {
 	CaseID      string          `json:"case_id"`
 	RunID       string          `json:"run_id"`
 	Name        string          `json:"name"`
@@ -66,8 +66,8 @@ type evalCaseView struct {
 	eval.Metrics
 }
 
-func viewEvalCase(c *eval.Case) evalCaseView {
-	return evalCaseView{
+func viewEvalCase(c *eval.Case) EvalCaseView {
+	return EvalCaseView{
 		CaseID: c.ID, RunID: c.RunID, Name: c.Name, File: orNull(c.File), Status: c.Status, JudgeFailed: c.JudgeFailed,
 		StartedAt: stamp.Ptr(c.StartedAt), FinishedAt: stamp.Ptr(c.FinishedAt), DurationMS: c.DurationMS, UserInput: orNull(c.UserInput),
 		Events: c.Events, Judgments: orJSONNull(c.Judgments), Failure: orJSONNull(c.Failure), CreatedAt: stamp.Of(c.CreatedAt),

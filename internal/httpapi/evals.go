@@ -153,7 +153,7 @@ func (in *listEvalsInput) filter() (eval.Filter, error) {
 	return f, q.err()
 }
 
-func (s *server) listEvals(ctx context.Context, in *listEvalsInput) (*listOutput[evalRunRow], error) {
+func (s *server) listEvals(ctx context.Context, in *listEvalsInput) (*listOutput[EvalRunRow], error) {
 	limit, offset, err := in.page(maxEvalPage)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (s *server) listEvals(ctx context.Context, in *listEvalsInput) (*listOutput
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]evalRunRow, len(runs))
+	rows := make([]EvalRunRow, len(runs))
 	for i := range runs {
 		rows[i] = viewEvalRun(&runs[i], now)
 	}
@@ -191,7 +191,7 @@ func (s *server) getEval(ctx context.Context, in *getEvalInput) (*evalRunOutput,
 	if err != nil {
 		return nil, err
 	}
-	out := &evalRunOutput{Body: evalRunDetail{envelope: envelopeOf(ctx), evalRunRow: viewEvalRun(run, s.Now()), Cases: make([]evalCaseView, len(cases))}}
+	out := &evalRunOutput{Body: evalRunDetail{Envelope: envelopeOf(ctx), EvalRunRow: viewEvalRun(run, s.Now()), Cases: make([]EvalCaseView, len(cases))}}
 	for i := range cases {
 		out.Body.Cases[i] = viewEvalCase(&cases[i])
 	}
@@ -205,8 +205,8 @@ type evalCasePath struct {
 
 type evalCaseOutput struct {
 	Body struct {
-		envelope
-		evalCaseView
+		Envelope
+		EvalCaseView
 	}
 }
 
@@ -216,7 +216,7 @@ func (s *server) getEvalCase(ctx context.Context, in *evalCasePath) (*evalCaseOu
 		return nil, err
 	}
 	out := &evalCaseOutput{}
-	out.Body.envelope, out.Body.evalCaseView = envelopeOf(ctx), viewEvalCase(c)
+	out.Body.Envelope, out.Body.EvalCaseView = envelopeOf(ctx), viewEvalCase(c)
 	return out, nil
 }
 
@@ -227,9 +227,9 @@ type compareEvalsInput struct {
 
 type comparisonOutput struct {
 	Body struct {
-		envelope
-		Base evalRunRow `json:"base"`
-		Head evalRunRow `json:"head"`
+		Envelope
+		Base EvalRunRow `json:"base"`
+		Head EvalRunRow `json:"head"`
 		eval.Comparison
 	}
 }
@@ -241,7 +241,7 @@ func (s *server) compareEvals(ctx context.Context, in *compareEvalsInput) (*comp
 	}
 	now := s.Now()
 	out := &comparisonOutput{}
-	out.Body.envelope, out.Body.Comparison = envelopeOf(ctx), c.Comparison
+	out.Body.Envelope, out.Body.Comparison = envelopeOf(ctx), c.Comparison
 	out.Body.Base, out.Body.Head = viewEvalRun(c.Base, now), viewEvalRun(c.Head, now)
 	return out, nil
 }
@@ -258,6 +258,6 @@ func (s *server) deleteEvals(ctx context.Context, in *deleteEvalsInput) (*delete
 		return nil, err
 	}
 	out := &deletedOutput{}
-	out.Body.envelope, out.Body.Deleted = envelopeOf(ctx), n
+	out.Body.Envelope, out.Body.Deleted = envelopeOf(ctx), n
 	return out, nil
 }

@@ -56,7 +56,7 @@ type spoolView struct {
 
 type statusOutput struct {
 	Body struct {
-		envelope
+		Envelope
 		Version string `json:"version"`
 		Auth    struct {
 			Basic   bool `json:"basic" doc:"Reading needs a password"`
@@ -70,7 +70,7 @@ func (s *server) registerStatus(api huma.API) {
 	register(api, huma.Operation{OperationID: "get-status", Method: http.MethodGet, Path: "/api/status", Tags: []string{"Operations"},
 		Summary: "Version, and who may read and send"}, func(ctx context.Context, _ *struct{}) (*statusOutput, error) {
 		out := &statusOutput{}
-		out.Body.envelope, out.Body.Version = envelopeOf(ctx), s.Version
+		out.Body.Envelope, out.Body.Version = envelopeOf(ctx), s.Version
 		out.Body.Auth.Basic, out.Body.Auth.LiveKit = s.BasicAuth, s.LiveKitAuth
 		return out, nil
 	})

@@ -51,6 +51,13 @@ func (s *server) describeStreams(doc *huma.OpenAPI) {
 
 // renderSpec makes openapi.json once, when all routes are registered.
 func (s *server) renderSpec(doc *huma.OpenAPI) error {
+	for _, item := range doc.Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+			if op != nil {
+				delete(op.Responses, "422") // huma's status for what is a 400 here: humaError
+			}
+		}
+	}
 	b, err := json.Marshal(doc)
 	if err != nil {
 		return err

@@ -77,7 +77,16 @@ func telemetryOf(o otlp.Origin) session.Telemetry {
 // storeExport stores a batch and answers in the encoding it came in. Records that cannot be kept anywhere are told as a
 // partial success, which no client sends again.
 func (s *server) storeExport(w http.ResponseWriter, r *http.Request, kind otlp.Kind, enc otlp.Encoding, batch []session.Telemetry, dropped int) {
-	if err := s.Sessions.IngestTelemetry(r.Context(), batch, s.Now()); err != nil {
+	store := func() error { return s.Sessions.IngestTelemetry(r.Context(), batch, s.Now()) }
+	var err error
+	if kind == otlp.KindLogs {
+		// The Node SDK posts its log records first and gives up on the recording as well when that fails once
+		// (livekit-wire.md 5.1), so a database that is away for a moment would cost the whole report.
+		err = s.Patiently(r.Context(), store)
+	} else {
+		err = store()
+	}
+	if err != nil {
 		s.refuseExport(w, r, enc, err)
 		return
 	}

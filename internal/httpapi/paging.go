@@ -12,12 +12,13 @@ import (
 	"sidetone/internal/errs"
 )
 
-// envelope is what every JSON reply carries.
-type envelope struct {
+// Envelope is what every JSON reply carries. It is exported, like everything that replies embed, because the OpenAPI
+// document has no fields of embedded types that are not.
+type Envelope struct {
 	APIID string `json:"api_id" format:"uuid" doc:"Id of this reply; also the x-request-id header and in the server's log"`
 }
 
-func envelopeOf(ctx context.Context) envelope { return envelope{APIID: apiID(ctx)} }
+func envelopeOf(ctx context.Context) Envelope { return Envelope{APIID: apiID(ctx)} }
 
 // listMeta tells where a page lies in its list.
 type listMeta struct {
@@ -30,7 +31,7 @@ type listMeta struct {
 
 // listBody is one page of a list.
 type listBody[T any] struct {
-	envelope
+	Envelope
 	Meta    listMeta `json:"meta"`
 	Objects []T      `json:"objects"`
 }
@@ -87,7 +88,7 @@ func newList[T any](ctx context.Context, u url.URL, limit, offset, total int, ob
 	if offset > 0 {
 		meta.Previous = at(max(0, offset-limit))
 	}
-	return &listOutput[T]{Body: listBody[T]{envelope: envelopeOf(ctx), Meta: meta, Objects: objects}}
+	return &listOutput[T]{Body: listBody[T]{Envelope: envelopeOf(ctx), Meta: meta, Objects: objects}}
 }
 
 // queryReader reads filters and collects what is wrong with them.

@@ -4,13 +4,15 @@ import (
 	"encoding/json"
 	"net/url"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"sidetone/internal/report"
 	"sidetone/internal/session"
 	"sidetone/internal/stamp"
 )
 
-// sessionRow is one session as lists show it. An unknown value is null.
-type sessionRow struct {
+// SessionRow is one session as lists show it. An unknown value is null.
+type SessionRow struct {
 	ID                 string      `json:"id" doc:"The id used in URLs"`
 	SessionID          string      `json:"session_id"`
 	JobID              *string     `json:"job_id"`
@@ -39,8 +41,8 @@ type sessionRow struct {
 	MatchSnippet       *string     `json:"match_snippet,omitempty" doc:"With q: the best passage, HTML-escaped, matches in <mark>"`
 }
 
-func viewRow(s *session.Session) sessionRow {
-	row := sessionRow{
+func viewRow(s *session.Session) SessionRow {
+	row := SessionRow{
 		ID: s.ID, SessionID: s.ID, JobID: orNull(s.JobID), AccountID: orNull(s.AccountID), AgentID: orNull(s.AgentID),
 		AgentName: orNull(s.AgentName), Transport: orNull(s.Transport), State: s.State(), StartedAt: stamp.Ptr(s.StartedAt),
 		EndedAt: stamp.Ptr(s.EndedAt), DurationMS: s.DurationMS, TurnCount: s.TurnCount, InterruptionCount: s.InterruptionCount,
@@ -60,8 +62,8 @@ func viewRow(s *session.Session) sessionRow {
 
 // sessionDetail is everything about one session.
 type sessionDetail struct {
-	envelope
-	sessionRow
+	Envelope
+	SessionRow
 	RoomName       *string           `json:"room_name"`
 	SDKVersion     *string           `json:"sdk_version"`
 	AudioStartedAt *stamp.Time       `json:"audio_started_at" doc:"t=0 of the recording"`
@@ -119,11 +121,17 @@ type outcomeView struct {
 	CreatedAt  *stamp.Time     `json:"created_at"`
 }
 
+// TransformSchema tells the OpenAPI document that there may be no outcome.
+func (outcomeView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Nullable = true
+	return s
+}
+
 func viewDetail(d *session.Detail) sessionDetail {
 	s := &d.Session
 	sig := s.Signals
 	out := sessionDetail{
-		sessionRow: viewRow(s), RoomName: orNull(s.RoomName), SDKVersion: orNull(s.SDKVersion),
+		SessionRow: viewRow(s), RoomName: orNull(s.RoomName), SDKVersion: orNull(s.SDKVersion),
 		AudioStartedAt: stamp.Ptr(s.AudioStartedAt), FirstSignalAt: stamp.Ptr(s.FirstSignalAt), LastSignalAt: stamp.Ptr(s.LastSignalAt),
 		Signals: signalsView{stamp.Ptr(sig.Report), stamp.Ptr(sig.Transcript), stamp.Ptr(sig.Audio), stamp.Ptr(sig.Logs),
 			stamp.Ptr(sig.Traces), stamp.Ptr(sig.Metrics), stamp.Ptr(sig.Evaluations), stamp.Ptr(sig.Outcome)},

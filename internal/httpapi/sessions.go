@@ -68,7 +68,7 @@ func (in *listSessionsInput) filter() (session.Filter, error) {
 	return f, q.err()
 }
 
-func (s *server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[sessionRow], error) {
+func (s *server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[SessionRow], error) {
 	limit, offset, err := in.page(maxSessionPage)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (s *server) listSessions(ctx context.Context, in *listSessionsInput) (*list
 	if err != nil {
 		return nil, err
 	}
-	views := make([]sessionRow, len(rows))
+	views := make([]SessionRow, len(rows))
 	for i := range rows {
 		views[i] = viewRow(&rows[i].Session)
 		views[i].MatchSnippet = orNull(rows[i].MatchSnippet)
@@ -101,7 +101,7 @@ func (s *server) getSession(ctx context.Context, in *SessionPath) (*sessionOutpu
 		return nil, err
 	}
 	out := viewDetail(d)
-	out.envelope = envelopeOf(ctx)
+	out.Envelope = envelopeOf(ctx)
 	return &sessionOutput{Body: out}, nil
 }
 
@@ -113,7 +113,7 @@ type deleteSessionsInput struct {
 
 type deletedOutput struct {
 	Body struct {
-		envelope
+		Envelope
 		Deleted int `json:"deleted" doc:"How many of them there were"`
 	}
 }
@@ -127,7 +127,7 @@ func (s *server) deleteSessions(ctx context.Context, in *deleteSessionsInput) (*
 		return nil, err
 	}
 	out := &deletedOutput{}
-	out.Body.envelope, out.Body.Deleted = envelopeOf(ctx), n
+	out.Body.Envelope, out.Body.Deleted = envelopeOf(ctx), n
 	return out, nil
 }
 

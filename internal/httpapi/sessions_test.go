@@ -96,6 +96,7 @@ func (h *heldRecordings) count() (n int) {
 // sessionServer is the handler of the program on a fresh database, with a clock that the test moves.
 type sessionServer struct {
 	*evalServer
+	engine     string
 	store      *sqlstore.Store
 	sessions   *session.Service
 	recordings *heldRecordings
@@ -108,7 +109,7 @@ func newSessionServer(t testing.TB, engine string) *sessionServer {
 	if engine == "postgres" {
 		url = pgtest.URL(t)
 	}
-	s := &sessionServer{evalServer: &evalServer{t: t, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)},
+	s := &sessionServer{engine: engine, evalServer: &evalServer{t: t, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)},
 		recordings: &heldRecordings{data: map[string][]byte{}}}
 	var err error
 	if s.store, err = sqlstore.Open(engine, filepath.Join(t.TempDir(), "test.db"), url, sqlstore.Observer{}); err != nil {
