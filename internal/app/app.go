@@ -33,6 +33,9 @@ const (
 	startRetry = 2 * time.Second
 	// indexPause is how long queued words wait for company before they are indexed; a search does not wait for it.
 	indexPause = 2 * time.Second
+	// logPatience is how long log records wait for a database that is away: the Python SDK gives up after 10 s.
+	logPatience = 8 * time.Second
+	logPause    = 400 * time.Millisecond
 	// silencePause is how often the server looks for calls that fell silent.
 	silencePause = time.Minute
 )
@@ -188,6 +191,9 @@ func (a *App) listen() error {
 		},
 		Recordings: recordings.state, RedirectRecordings: a.cfg.S3.Enabled() && a.cfg.S3.Redirect,
 		Metrics: a.stats.Handler(), Dashboard: webui.Handler(),
+		Patiently: func(ctx context.Context, f func() error) error {
+			return loop.Patiently(ctx, logPatience, logPause, func(err error) bool { return errs.Is(err, errs.Unavailable) }, f)
+		},
 		DroppedTelemetry: a.stats.DroppedTelemetry,
 		Observe: func(r httpapi.Request) {
 			a.stats.Request(r.Route, r.Method, r.Status, r.BytesIn, r.BytesOut, r.Duration)

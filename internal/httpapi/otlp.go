@@ -79,7 +79,7 @@ func telemetryOf(o otlp.Origin) session.Telemetry {
 func (s *server) storeExport(w http.ResponseWriter, r *http.Request, kind otlp.Kind, enc otlp.Encoding, batch []session.Telemetry, dropped int) {
 	store := func() error { return s.Sessions.IngestTelemetry(r.Context(), batch, s.Now()) }
 	var err error
-	if kind == otlp.KindLogs {
+	if kind == otlp.KindLogs && s.Patiently != nil {
 		// The Node SDK posts its log records first and gives up on the recording as well when that fails once
 		// (livekit-wire.md 5.1), so a database that is away for a moment would cost the whole report.
 		err = s.Patiently(r.Context(), store)

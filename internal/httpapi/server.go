@@ -37,7 +37,7 @@ type Deps struct {
 	Metrics, Dashboard http.Handler
 	// Observe is told of every request.
 	Observe func(Request)
-	// Patiently runs f again for some seconds while it fails because the database is away.
+	// Patiently runs f again for some seconds while it fails because the database is away; nil runs it once.
 	Patiently func(ctx context.Context, f func() error) error
 	// DroppedTelemetry is told of records that could be kept nowhere.
 	DroppedTelemetry func(n int)

@@ -62,3 +62,23 @@ func OnDemand(ctx context.Context, woken <-chan struct{}, idle time.Duration, f 
 		timer.Reset(wait)
 	}
 }
+
+// Patiently runs f until it succeeds, fails for good, or patience has passed, pausing between tries; temporary tells which
+// failures may go away. It returns the last error.
+func Patiently(ctx context.Context, patience, pause time.Duration, temporary func(error) bool, f func() error) error {
+	deadline := time.Now().Add(patience)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		err := f()
+		if err == nil || !temporary(err) || !time.Now().Add(pause).Before(deadline) {
+			return err
+		}
+		timer.Reset(pause)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-timer.C:
+		}
+	}
+}

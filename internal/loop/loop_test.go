@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -101,6 +102,48 @@ func TestOnDemand(t *testing.T) {
 		// Start; woken at 1; the wish for 4; the wish for 3 has passed: at once; woken at 8 before idling is over; idle; idle.
 		if got := fmt.Sprint(began); got != "[0s 1s 4s 4s 8s 13s 18s]" {
 			t.Errorf("began %s", got)
+		}
+	})
+}
+
+func TestPatientlyWaitsForWhatMayGoAway(t *testing.T) {
+	away, broken := errors.New("away"), errors.New("broken")
+	temporary := func(err error) bool { return err == away }
+	for _, c := range []struct {
+		name  string
+		errs  []error // of each try; after the last one f succeeds
+		want  error
+		tries int
+		took  time.Duration
+	}{
+		{"at once", nil, nil, 1, 0},
+		{"back after three tries", []error{away, away, away}, nil, 4, 3 * time.Second},
+		{"broken for good", []error{away, broken, away}, broken, 2, time.Second},
+		{"away too long", []error{away, away, away, away, away, away, away, away, away, away, away, away}, away, 8, 7 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start, tries := time.Now(), 0
+				err := Patiently(t.Context(), 8*time.Second, time.Second, temporary, func() error {
+					tries++
+					if tries > len(c.errs) {
+						return nil
+					}
+					return c.errs[tries-1]
+				})
+				if err != c.want || tries != c.tries || time.Since(start) != c.took {
+					t.Errorf("%v after %d tries and %v; want %v, %d, %v", err, tries, time.Since(start), c.want, c.tries, c.took)
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		err := Patiently(ctx, 8*time.Second, time.Second, temporary, func() error { return away })
+		if err != away || time.Since(start) != 2500*time.Millisecond {
+			t.Errorf("a client that left: %v after %v", err, time.Since(start))
 		}
 	})
 }
