@@ -140,6 +140,7 @@ func (r *recordings) move(ctx context.Context, to recording.Place, stdout, stder
 	if err != nil {
 		return err
 	}
+	r.keeper.Round(ctx, time.Now()) // originals that could not be removed at once
 	fmt.Fprintf(stdout, "%d recordings moved (%d bytes), %d failed, %d in folders of other servers\n",
 		result.Moved.Count, result.Moved.Bytes, result.Failed, result.Elsewhere)
 	if result.Failed > 0 || result.Elsewhere > 0 {
