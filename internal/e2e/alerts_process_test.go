@@ -39,34 +39,60 @@ func alertDatabase(t *testing.T, engine string) (settings []string, path, url st
 // alertSend makes one request to a process, which must answer with the status.
 func alertSend(t testing.TB, status int, method, url, kind string, body []byte) alertObject {
 	t.Helper()
-	r, err := http.NewRequest(method, url, bytes.NewReader(body))
+	out, err := alertTry(status, method, url, kind, body)
 	if err != nil {
 		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", kind)
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	var out alertObject
-	if err != nil || json.Unmarshal(b, &out) != nil || res.StatusCode != status {
-		t.Fatalf("%s %s: %d %.500s, %v; want %d", method, url, res.StatusCode, b, err, status)
 	}
 	return out
 }
 
+func alertTry(status int, method, url, kind string, body []byte) (out alertObject, err error) {
+	r, err := http.NewRequest(method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", kind)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err == nil {
+		err = json.Unmarshal(b, &out)
+	}
+	if err != nil || res.StatusCode != status {
+		return nil, fmt.Errorf("%s %s: %d %.500s, %v; want %d", method, url, res.StatusCode, b, err, status)
+	}
+	return out, nil
+}
+
 // alertPrepare fills a database, through a process that does not sweep, with a failed call and rules that will fire.
-func alertPrepare(t *testing.T, settings []string, hook string, rules int) (ids []string) {
+func alertPrepare(t *testing.T, settings []string, hook string, rules int) []string {
 	t.Helper()
 	p := apptest.Start(t, append(settings, "ALERT_SWEEPER=off")...)
 	kind, body := alertReport(alertCall{id: "failed-call", agent: "a", account: "b", more: alertObject{"outcome": "lk.fail"}})
 	alertSend(t, 200, "POST", p.URL+"/observability/recordings/v0", kind, body)
-	for i := range rules {
-		rule := alertRuleBody("outcome_fail_rate", 0.5, alertObject{"name": fmt.Sprint("rule ", i), "webhook_url": hook})
-		ids = append(ids, alertSend(t, 201, "POST", p.URL+"/api/alert-rules", "application/json", rule)["id"].(string))
+	ids := make([]string, rules)
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			for i := range next {
+				rule := alertRuleBody("outcome_fail_rate", 0.5, alertObject{"name": fmt.Sprint("rule ", i), "webhook_url": hook})
+				got, err := alertTry(201, "POST", p.URL+"/api/alert-rules", "application/json", rule)
+				if err != nil {
+					t.Error(err)
+				}
+				ids[i], _ = got["id"].(string)
+			}
+		})
 	}
+	for i := range rules {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
 	p.Stop()
 	return ids
 }
@@ -195,7 +221,7 @@ func TestAlertsOfManyProcesses(t *testing.T) {
 	}{{"postgres", 4, 4}, {"sqlite", 2, 0}} {
 		t.Run(c.engine, func(t *testing.T) {
 			settings, path, url := alertDatabase(t, c.engine)
-			g := newAlertGate(t, false)
+			g := newAlertGate(t, true) // nothing is finished before all take part
 			ids := alertPrepare(t, settings, g.URL, alertRules)
 			var all []*apptest.Process
 			for range c.worker {
@@ -204,6 +230,7 @@ func TestAlertsOfManyProcesses(t *testing.T) {
 			for range c.servers {
 				all = append(all, apptest.Start(t, settings...))
 			}
+			g.hold(false)
 			g.await(t, "all webhooks", func() bool { return len(g.seen) == alertRules })
 			for _, p := range all { // their end is orderly: what is in flight is recorded
 				p.Stop()
