@@ -44,7 +44,7 @@ export default function alerts(world) {
         const attempts = page.getByRole("button", { name: /^Attempts/ });
         await attempts.focus();
         await page.keyboard.press("Enter");
-        await page.getByRole("cell", { name: "204" }).waitFor();
+        await page.getByRole("cell", { name: "204", exact: true }).first().waitFor();
         const sample = page.locator("a[href^='/sessions/']").last();
         await sample.focus();
         await page.keyboard.press("Enter");
@@ -63,7 +63,7 @@ export default function alerts(world) {
       await rule.getByText(/above 500 ms/).waitFor();
       await page.getByRole("heading", { name: "Deliveries" }).waitFor();
       await page.getByText("with a 2xx answer").waitFor();
-      assert.ok((await page.getByRole("cell", { name: "204" }).count()) >= 2);
+      assert.ok((await page.getByRole("cell", { name: "204", exact: true }).count()) >= 2);
       await check();
     });
 

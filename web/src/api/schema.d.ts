@@ -31,10 +31,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * What a rule would have measured, and when it would have fired
-         * @description Beside the fields of a rule: from, to (RFC 3339, at most 14 days, default the last 24 hours) and step_seconds.
-         */
+        /** What a rule would have measured, and when it would have fired */
         post: operations["preview-alert-rule"];
         delete?: never;
         options?: never;
@@ -1014,9 +1011,9 @@ export interface components {
         };
         RuleFields: {
             /** @description null: all accounts */
-            account_id: string | null;
+            account_id?: string | null;
             /** @description null: all agents */
-            agent_id: string | null;
+            agent_id?: string | null;
             /**
              * @description Disabled rules are never evaluated
              * @default true
@@ -1029,16 +1026,16 @@ export interface components {
              */
             eval_source: "all" | "sessions" | "runs";
             /** @description Extra headers of every delivery, at most 50 */
-            headers: {
+            headers?: {
                 [key: string]: string;
-            };
+            } | null;
             /**
              * @default POST
              * @enum {string}
              */
             http_method: "POST" | "PUT" | "PATCH";
             /** @description Only with eval_fail_rate; null: all judges */
-            judge_name: string | null;
+            judge_name?: string | null;
             /** @enum {string} */
             metric: "eval_fail_rate" | "outcome_fail_rate" | "interruption_rate" | "latency_perceived_p95" | "latency_llm_ttft_p95" | "latency_tts_ttfb_p95" | "latency_stt_p95";
             /**
@@ -1049,7 +1046,7 @@ export interface components {
             min_samples: number;
             name: string;
             /** @description Signs deliveries; a whsec_ secret adds the Standard Webhooks headers */
-            secret: string | null;
+            secret?: string | null;
             /**
              * Format: double
              * @description Above 0: a fraction for rates (0.3 is 30 %), milliseconds for latencies. Fires strictly above it
@@ -1502,7 +1499,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description A rule; an absent field takes its default. PATCH: an absent field keeps its value, null clears it. */
+        /** @description A rule; an absent field takes its default. */
         requestBody: {
             content: {
                 "application/json": components["schemas"]["RuleFields"];
@@ -1582,10 +1579,66 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description A rule; an absent field takes its default. PATCH: an absent field keeps its value, null clears it. */
+        /** @description The fields of a rule (metric, threshold_value and window_minutes at least), and from, to (RFC 3339, at most 14 days apart, default the last 24 hours) and step_seconds. */
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RuleFields"];
+                "application/json": {
+                    /** @description null: all accounts */
+                    account_id?: string | null;
+                    /** @description null: all agents */
+                    agent_id?: string | null;
+                    /**
+                     * @description Disabled rules are never evaluated
+                     * @default true
+                     */
+                    enabled?: boolean;
+                    /**
+                     * @description Whose verdicts eval_fail_rate counts
+                     * @default all
+                     * @enum {string}
+                     */
+                    eval_source?: "all" | "sessions" | "runs";
+                    from?: unknown;
+                    /** @description Extra headers of every delivery, at most 50 */
+                    headers?: {
+                        [key: string]: string;
+                    } | null;
+                    /**
+                     * @default POST
+                     * @enum {string}
+                     */
+                    http_method?: "POST" | "PUT" | "PATCH";
+                    /** @description Only with eval_fail_rate; null: all judges */
+                    judge_name?: string | null;
+                    /** @enum {string} */
+                    metric?: "eval_fail_rate" | "outcome_fail_rate" | "interruption_rate" | "latency_perceived_p95" | "latency_llm_ttft_p95" | "latency_tts_ttfb_p95" | "latency_stt_p95";
+                    /**
+                     * Format: int64
+                     * @description Observations the window must hold
+                     * @default 1
+                     */
+                    min_samples?: number;
+                    name?: string;
+                    /** @description Signs deliveries; a whsec_ secret adds the Standard Webhooks headers */
+                    secret?: string | null;
+                    step_seconds?: unknown;
+                    /**
+                     * Format: double
+                     * @description Above 0: a fraction for rates (0.3 is 30 %), milliseconds for latencies. Fires strictly above it
+                     */
+                    threshold_value?: number;
+                    to?: unknown;
+                    /**
+                     * Format: uri
+                     * @description http or https
+                     */
+                    webhook_url?: string;
+                    /**
+                     * Format: int64
+                     * @description How far back each evaluation looks, and how long the rule is silent after it fired
+                     */
+                    window_minutes?: number;
+                };
                 "application/octet-stream": string;
             };
         };
@@ -1816,10 +1869,63 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description A rule; an absent field takes its default. PATCH: an absent field keeps its value, null clears it. */
+        /** @description Fields of a rule: an absent field keeps its value, null clears it. */
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RuleFields"];
+                "application/json": {
+                    /** @description null: all accounts */
+                    account_id?: string | null;
+                    /** @description null: all agents */
+                    agent_id?: string | null;
+                    /**
+                     * @description Disabled rules are never evaluated
+                     * @default true
+                     */
+                    enabled?: boolean;
+                    /**
+                     * @description Whose verdicts eval_fail_rate counts
+                     * @default all
+                     * @enum {string}
+                     */
+                    eval_source?: "all" | "sessions" | "runs";
+                    /** @description Extra headers of every delivery, at most 50 */
+                    headers?: {
+                        [key: string]: string;
+                    } | null;
+                    /**
+                     * @default POST
+                     * @enum {string}
+                     */
+                    http_method?: "POST" | "PUT" | "PATCH";
+                    /** @description Only with eval_fail_rate; null: all judges */
+                    judge_name?: string | null;
+                    /** @enum {string} */
+                    metric?: "eval_fail_rate" | "outcome_fail_rate" | "interruption_rate" | "latency_perceived_p95" | "latency_llm_ttft_p95" | "latency_tts_ttfb_p95" | "latency_stt_p95";
+                    /**
+                     * Format: int64
+                     * @description Observations the window must hold
+                     * @default 1
+                     */
+                    min_samples?: number;
+                    name?: string;
+                    /** @description Signs deliveries; a whsec_ secret adds the Standard Webhooks headers */
+                    secret?: string | null;
+                    /**
+                     * Format: double
+                     * @description Above 0: a fraction for rates (0.3 is 30 %), milliseconds for latencies. Fires strictly above it
+                     */
+                    threshold_value?: number;
+                    /**
+                     * Format: uri
+                     * @description http or https
+                     */
+                    webhook_url?: string;
+                    /**
+                     * Format: int64
+                     * @description How far back each evaluation looks, and how long the rule is silent after it fired
+                     */
+                    window_minutes?: number;
+                };
                 "application/octet-stream": string;
             };
         };

@@ -6,6 +6,7 @@ import { formatCost, formatDuration, formatLatency, plural, SLOW_REPLY_MS } from
 import { CopyText } from "../ui/CopyText";
 import { StatusBadge } from "../ui/StatusBadge";
 import { TimeText } from "../ui/TimeText";
+import { JudgeVerdict } from "./JudgeVerdict";
 import type { Timeline } from "./model/timeline";
 import classes from "./SessionHeader.module.css";
 
@@ -24,10 +25,11 @@ export function SessionHeader({ session, timeline }: { session: SessionDetail; t
           {session.agent_name ?? session.agent_id ?? "Session"}
         </Title>
         {session.state === "active" && <StatusBadge word="active" />}
-        {session.outcome && (
-          <Tooltip label={session.outcome.reason ?? "No reason was given"}>
+        {session.outcome && <StatusBadge word={session.outcome.outcome} />}
+        {session.incomplete.length > 0 && (
+          <Tooltip label={`Not everything has arrived: ${session.incomplete.join("; ")}`}>
             <span tabIndex={0}>
-              <StatusBadge word={session.outcome.outcome} />
+              <StatusBadge word="incomplete" tone="quiet" />
             </span>
           </Tooltip>
         )}
@@ -54,12 +56,7 @@ export function SessionHeader({ session, timeline }: { session: SessionDetail; t
           <ul className={classes.judges} aria-label="Judges">
             {session.evaluations.map((evaluation, index) => (
               <li key={`${evaluation.judge_name}-${index}`}>
-                <Tooltip label={evaluation.reasoning ?? "The judge gave no reasoning"}>
-                  <span tabIndex={0} className={classes.judge}>
-                    <span>{evaluation.judge_name ?? "judge"}</span>
-                    <StatusBadge word={evaluation.verdict ?? "no verdict"} />
-                  </span>
-                </Tooltip>
+                <JudgeVerdict evaluation={evaluation} />
               </li>
             ))}
           </ul>

@@ -12,11 +12,11 @@ import classes from "./SessionTable.module.css";
 
 interface SessionTableProps {
   rows: SessionRow[];
-  selected: number;
+  selectedId: string | null;
   stale: boolean;
 }
 
-export function SessionTable({ rows, selected, stale }: SessionTableProps) {
+export function SessionTable({ rows, selectedId, stale }: SessionTableProps) {
   return (
     <Table.ScrollContainer type="native" minWidth={0} className={`panel ${classes.box}`}>
       <Table highlightOnHover className={classes.table} data-stale={stale || undefined}>
@@ -41,8 +41,8 @@ export function SessionTable({ rows, selected, stale }: SessionTableProps) {
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {rows.map((row, index) => (
-            <SessionTableRow key={row.id} row={row} selected={index === selected} />
+          {rows.map((row) => (
+            <SessionTableRow key={row.id} row={row} selected={row.id === selectedId} />
           ))}
         </Table.Tbody>
       </Table>

@@ -19,13 +19,14 @@ export function SessionsPage() {
   const navigate = useNavigate();
   const search = useRef<HTMLInputElement>(null);
   const sessions = useSessions(toQuery(params));
-  const [selected, setSelected] = useState(-1);
+  // By id: new calls push the rows down while somebody walks through them.
+  const [selectedId, setSelectedId] = useState<string | null>(null);
   const rows = sessions.data?.objects ?? [];
 
   useListKeys({
     count: rows.length,
-    selected,
-    onSelect: setSelected,
+    selected: rows.findIndex((row) => row.id === selectedId),
+    onSelect: (index) => setSelectedId(rows[index]?.id ?? null),
     onOpen: (index) => {
       const row = rows[index];
       if (row) void navigate(`/sessions/${encodeURIComponent(row.id)}`);
@@ -34,13 +35,13 @@ export function SessionsPage() {
   });
   const change = useCallback(
     (changes: Partial<Record<FilterName, string | null>>) => {
-      setSelected(-1);
+      setSelectedId(null);
       setParams((current) => withFilters(current, changes));
     },
     [setParams],
   );
   const toOffset = (offset: number) => {
-    setSelected(-1);
+    setSelectedId(null);
     setParams((current) => {
       const next = new URLSearchParams(current);
       if (offset > 0) next.set("offset", String(offset));
@@ -66,7 +67,7 @@ export function SessionsPage() {
           {rows.length === 0 ? (
             <NoSessions filtered={filtered} onClear={() => setParams({})} />
           ) : (
-            <SessionTable rows={rows} selected={selected} stale={sessions.isPlaceholderData} />
+            <SessionTable rows={rows} selectedId={selectedId} stale={sessions.isPlaceholderData} />
           )}
           <Pager meta={sessions.data.meta} onOffset={toOffset} />
         </>
