@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -331,6 +332,78 @@ func TestDamagedFacts(t *testing.T) {
 			t.Errorf("%v, %v", e1, e2)
 		}
 	})
+}
+
+// BenchmarkAlertWrites does what a tick and the deliveries write when 1,000 rules fire at once.
+func BenchmarkAlertWrites(b *testing.B) {
+	const n = 1000
+	for _, engine := range []string{"sqlite", "postgres"} {
+		path, url := filepath.Join(b.TempDir(), "writes.db"), ""
+		if engine == "postgres" {
+			path, url = "", pgtest.URL(b)
+		}
+		s, err := Open(engine, path, url, Observer{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer s.Close()
+		if _, err := s.Migrate(b.Context(), evalStart); err != nil {
+			b.Fatal(err)
+		}
+		a, ctx, now := s.Alerts(), b.Context(), evalStart
+		rules, statuses := make([]alert.Rule, n), make([]alert.Status, n)
+		value := 0.5
+		for i := range rules {
+			id := webhook.NewID()
+			rules[i] = alert.Rule{ID: id, Name: "rule", Enabled: true, WindowMinutes: 15, WebhookURL: "http://example.com", HTTPMethod: "POST", CreatedAt: now, UpdatedAt: now}
+			statuses[i] = alert.Status{RuleID: id, Value: &value, Samples: 12, EvaluatedAt: now}
+			if err := a.CreateRule(ctx, rules[i]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run(engine+"/statuses", func(b *testing.B) {
+			for b.Loop() {
+				if err := a.SaveStatuses(ctx, statuses); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(engine+"/firings", func(b *testing.B) {
+			for b.Loop() {
+				now = now.Add(time.Hour)
+				var fires []alert.Fire
+				for i := range rules {
+					fires = append(fires, alert.Fire{Rule: &rules[i], Firing: alert.Firing{ID: webhook.NewID(), RuleID: rules[i].ID, Payload: make([]byte, 600),
+						Status: webhook.Pending, NextAttemptAt: now, CreatedAt: now, UpdatedAt: now}})
+				}
+				for chunk := range slices.Chunk(fires, 100) {
+					if won, err := a.Fire(ctx, chunk, now); err != nil || slices.Contains(won, false) {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+		b.Run(engine+"/claimed and delivered", func(b *testing.B) {
+			for b.Loop() {
+				now = now.Add(time.Hour)
+				took := 0
+				claimed, err := a.ClaimDue(ctx, now, now.Add(time.Minute), func(string) bool { took++; return took <= n })
+				if err != nil || len(claimed) != n {
+					b.Fatal(len(claimed), err)
+				}
+				var outcomes []webhook.Outcome
+				for _, d := range claimed {
+					outcomes = append(outcomes, webhook.Outcome{Lease: d.Lease, Status: webhook.Pending, Next: now.Add(time.Minute), At: now,
+						Attempt: webhook.Attempt{ID: webhook.NewID(), RuleID: d.RuleID, FiringID: d.FiringID, Kind: webhook.KindFiring, URL: d.Target.URL, Number: 1, CreatedAt: now}})
+				}
+				for chunk := range slices.Chunk(outcomes, 200) {
+					if held, err := a.Record(ctx, chunk); err != nil || slices.Contains(held, false) {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
 }
 
 // BenchmarkFacts reads 33,334 sessions of twelve turns: all of them, and those that changed since, which is none.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -59,16 +60,21 @@ func (f *facts) read(ctx context.Context, s alert.FactStore, q alert.FactQuery, 
 		}
 		return q
 	}
+	active := false
 	f.marks[0], err = s.SessionFacts(ctx, of(0), func(v alert.SessionFacts) {
 		for _, list := range []*[]float64{&v.Perceived, &v.TTFT, &v.TTFB, &v.STT} {
 			*list = append([]float64(nil), *list...) // the store may use it again
 		}
 		if f.sessions[v.Num] = v; v.EndedAt == 0 {
 			delete(f.sessions, v.Num)
+			active = true
 		}
 	})
 	if err != nil {
 		return err
+	}
+	if active && !since {
+		return errors.New("a window holds a session that goes on")
 	}
 	replaced := map[string]bool{}
 	f.marks[1], err = s.VerdictFacts(ctx, of(1), func(v alert.VerdictFacts) {
