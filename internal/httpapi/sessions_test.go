@@ -123,7 +123,7 @@ func newSessionServer(t testing.TB, engine string) *sessionServer {
 	if _, err := s.store.Migrate(t.Context(), s.now); err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	s.sessions = session.NewService(s.store, s.recordings, report.ParseDoc, nil, log)
 	s.handler, err = httpapi.New(httpapi.Deps{
 		Sessions: s.sessions, Evals: eval.NewService(s.store.Evals(), nil), Log: log, Now: s.clock,
