@@ -25,35 +25,40 @@ const sizes = [
 ];
 
 export default function pictures(world) {
-  const take = async (entry, file, options) => {
-    const { page, check } = await openPage(world.browser, world.server.url, { ...options, allowed: ["404"] });
-    await page.goto(entry.path);
-    await entry.ready(page);
-    await page.evaluate(() => document.fonts.ready);
-    await page.waitForTimeout(600); // charts and the waveform are drawn after the data is there
-    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    assert.ok(overflow <= 0, `${entry.name} at ${options.width} pixels is ${overflow} pixels too wide`);
-    if (file) await page.screenshot({ path: file });
-    await check();
+  const open = async (entry, options) => {
+    const opened = await openPage(world.browser, world.server.url, { ...options, allowed: ["404"] });
+    await opened.page.goto(entry.path);
+    await entry.ready(opened.page);
+    await opened.page.evaluate(() => document.fonts.ready);
+    await opened.page.waitForTimeout(400); // charts move into place
+    return opened;
   };
 
   describe("pictures", () => {
     it("makes the screenshots of the README", async () => {
       mkdirSync(readme, { recursive: true });
       const pages = new Map((await pagesOf(world.server.url)).map((entry) => [entry.name, entry]));
-      for (const { page, file, colorScheme = "light" } of shown) {
-        await take(pages.get(page), readme + file, { width: 1440, height: 900, colorScheme });
+      for (const { page: name, file, colorScheme = "light" } of shown) {
+        const { page, check } = await open(pages.get(name), { width: 1440, height: 900, colorScheme });
+        await page.screenshot({ path: readme + file });
+        await check();
       }
     });
 
-    for (const size of sizes) {
-      it(`shows every page without sideways scrolling at ${size.width}x${size.height}`, async () => {
-        for (const entry of await pagesOf(world.server.url)) {
-          for (const colorScheme of all ? ["light", "dark"] : ["light"]) {
-            await take(entry, all && `${all}/${entry.name}-${size.width}-${colorScheme}.png`, { ...size, colorScheme });
+    it("shows every page in every size without sideways scrolling", async () => {
+      for (const entry of await pagesOf(world.server.url)) {
+        for (const colorScheme of all ? ["light", "dark"] : ["light"]) {
+          const { page, check } = await open(entry, { ...sizes[0], colorScheme });
+          for (const size of sizes) {
+            await page.setViewportSize(size);
+            await page.waitForTimeout(250); // canvases are drawn again in the frame after
+            const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+            assert.ok(overflow <= 0, `${entry.name} at ${size.width} pixels is ${overflow} pixels too wide`);
+            if (all) await page.screenshot({ path: `${all}/${entry.name}-${size.width}-${colorScheme}.png` });
           }
+          await check();
         }
-      });
-    }
+      }
+    });
   });
 }

@@ -56,14 +56,6 @@ export function formatCost(usd: Maybe): string {
   return usd !== 0 && usd < 0.01 ? `$${usd.toPrecision(2)}` : `$${usd.toFixed(2)}`;
 }
 
-/** A size in bytes: "154 kB". */
-export function formatBytes(bytes: Maybe): string {
-  if (!present(bytes)) return MISSING;
-  if (bytes < 1000) return `${bytes} B`;
-  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(0)} kB`;
-  return `${(bytes / 1e6).toFixed(1)} MB`;
-}
-
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
