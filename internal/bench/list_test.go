@@ -152,6 +152,20 @@ func fill(b *testing.B, store *sqlstore.Store, n int) {
 			b.Fatal(err)
 		}
 	}
+	done := make(chan struct{})
+	var indexing sync.WaitGroup
+	indexing.Go(func() { // as the program does beside answering
+		for {
+			select {
+			case <-done:
+				return
+			case <-store.IndexWanted():
+				if err := store.IndexQueued(context.Background()); err != nil {
+					b.Error(err)
+				}
+			}
+		}
+	})
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range 64 {
@@ -167,6 +181,8 @@ func fill(b *testing.B, store *sqlstore.Store, n int) {
 		})
 	}
 	wg.Wait()
+	close(done)
+	indexing.Wait()
 	if err := store.IndexQueued(b.Context()); err != nil {
 		b.Fatal(err)
 	}
