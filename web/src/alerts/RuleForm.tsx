@@ -72,7 +72,7 @@ export function RuleForm({ rule }: { rule: AlertRule | null }) {
             <NumberInput
               label="Over"
               withAsterisk
-              description="Minutes, at least 15; also the pause after a firing"
+              description="Minutes, at least 15"
               suffix=" min"
               min={0}
               allowDecimal={false}
@@ -82,7 +82,7 @@ export function RuleForm({ rule }: { rule: AlertRule | null }) {
             />
             <NumberInput
               label="With at least"
-              description="Observations in the window"
+              description="Observations"
               min={0}
               allowDecimal={false}
               value={draft.minSamples}
@@ -90,6 +90,9 @@ export function RuleForm({ rule }: { rule: AlertRule | null }) {
               onChange={(value) => set("minSamples", value)}
             />
           </div>
+          <Text size="xs" c="dimmed">
+            After a firing the rule is silent for the same length of time.
+          </Text>
         </fieldset>
         <fieldset className={classes.fieldset}>
           <legend className={classes.legend}>For</legend>

@@ -1,17 +1,17 @@
-import { Popover, Text, UnstyledButton } from "@mantine/core";
+import { Popover, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import type { SessionDetail } from "../api/types";
 import { StatusBadge } from "../ui/StatusBadge";
 import classes from "./SessionHeader.module.css";
 
 /** A judge's verdict; a click tells why it judged so. */
 export function JudgeVerdict({ evaluation }: { evaluation: SessionDetail["evaluations"][number] }) {
-  const name = evaluation.judge_name ?? "judge";
   return (
     <Popover width={360} position="bottom-start" withArrow shadow="md">
       <Popover.Target>
-        <UnstyledButton className={classes.judge} aria-label={`${name}: ${evaluation.verdict ?? "no verdict"}, why`}>
-          <span>{name}</span>
+        <UnstyledButton className={classes.judge}>
+          <span>{evaluation.judge_name ?? "judge"}</span>
           <StatusBadge word={evaluation.verdict ?? "no verdict"} />
+          <VisuallyHidden>, why</VisuallyHidden>
         </UnstyledButton>
       </Popover.Target>
       <Popover.Dropdown>
