@@ -3,8 +3,10 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"sidetone/internal/errs"
@@ -169,18 +171,26 @@ func (s *Service) List(ctx context.Context, f Filter, page Page) ([]ListRow, int
 		return nil, 0, err
 	}
 	rows := make([]ListRow, len(listed))
+	failed := make([]error, len(listed))
+	var snippets sync.WaitGroup
 	for i, l := range listed {
 		rows[i].Session = l.Session
 		if l.Docs == nil {
 			continue
 		}
-		p, err := s.load(Prior{Session: l.Session, Doc: docsOf(l.Docs)})
-		if err != nil {
-			return nil, 0, err
-		}
-		rows[i].MatchSnippet = Snippet(SearchText(p.items()), f.Search)
+		// Each passage is cut from a whole report that has to be parsed: most of the work of a search.
+		snippets.Go(func() { rows[i].MatchSnippet, failed[i] = s.snippet(l, f.Search) })
 	}
-	return rows, total, nil
+	snippets.Wait()
+	return rows, total, errors.Join(failed...)
+}
+
+func (s *Service) snippet(l Listed, q Query) (string, error) {
+	p, err := s.load(Prior{Session: l.Session, Doc: docsOf(l.Docs)})
+	if err != nil {
+		return "", err
+	}
+	return Snippet(SearchText(p.items()), q), nil
 }
 
 // Get answers everything about one session.

@@ -201,21 +201,31 @@ func (s *Store) List(ctx context.Context, f session.Filter, p session.Page) ([]s
 		}
 	}
 	if len(f.Search.Must) > 0 {
-		for i := range out {
-			if out[i].Docs, err = s.readDocs(ctx, nums[i]); err != nil {
-				return nil, 0, s.fail(err)
-			}
+		docs, err := s.readDocs(ctx, nums)
+		if err != nil {
+			return nil, 0, s.fail(err)
+		}
+		for i, num := range nums {
+			out[i].Docs = docs[num]
 		}
 	}
 	return out, total, nil
 }
 
-func (s *Store) readDocs(ctx context.Context, num int64) (map[session.DocKind][]byte, error) {
-	rows, err := s.r.QueryContext(ctx, `SELECT id, data FROM session_docs WHERE id BETWEEN $1 AND $2`, docID(num, 0), docID(num, 7))
+// readDocs reads the documents of sessions, by num.
+func (s *Store) readDocs(ctx context.Context, nums []int64) (map[int64]map[session.DocKind][]byte, error) {
+	w := &where{}
+	ids := make([]string, 0, 3*len(nums))
+	for _, num := range nums {
+		for _, kind := range []session.DocKind{session.DocReport, session.DocLog, session.DocTrace} {
+			ids = append(ids, w.arg(docID(num, kind)))
+		}
+	}
+	rows, err := s.r.QueryContext(ctx, `SELECT id, data FROM session_docs WHERE id IN (`+strings.Join(ids, ", ")+`)`, w.args...)
 	if err != nil {
 		return nil, err
 	}
-	docs := make(map[session.DocKind][]byte, 2)
+	docs := make(map[int64]map[session.DocKind][]byte, len(nums))
 	err = each(rows, func(r *sql.Rows) error {
 		var id int64
 		var data []byte
@@ -223,7 +233,11 @@ func (s *Store) readDocs(ctx context.Context, num int64) (map[session.DocKind][]
 			return err
 		}
 		doc, err := decompress(data)
-		docs[session.DocKind(id%8)] = doc
+		num := id / 8
+		if docs[num] == nil {
+			docs[num] = make(map[session.DocKind][]byte, 3)
+		}
+		docs[num][session.DocKind(id%8)] = doc
 		return err
 	})
 	return docs, err
@@ -247,8 +261,10 @@ func (s *Store) Get(ctx context.Context, id string) (*session.Stored, error) {
 	if num == 0 {
 		return nil, errNoSession
 	}
-	if st.Docs, err = s.readDocs(ctx, num); err != nil {
+	docs, err := s.readDocs(ctx, []int64{num})
+	if err != nil {
 		return nil, s.fail(err)
 	}
+	st.Docs = docs[num]
 	return &st, nil
 }
