@@ -205,7 +205,7 @@ var alertBackoff = []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.
 // jumps to the next one, and twice the process is restarted.
 func TestAlertReceiversThatFail(t *testing.T) {
 	// A receiver may take this long here; the ten seconds of the spec are kept in TestAlertScheduleByTheClock.
-	const timeout = 400 * time.Millisecond
+	const timeout = time.Second
 	alertOnEngines(t, func(t *testing.T, engine string) {
 		h := newAlertHouse(t, engine)
 		h.close()
@@ -238,7 +238,7 @@ func TestAlertReceiversThatFail(t *testing.T) {
 		}{
 			{"answers 500", serve(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) }), 500., "^the receiver answered 500$"},
 			{"redirects", serve(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 301) }), 301., "^the receiver answered 301; redirects are not followed$"},
-			{"hangs", serve(func(http.ResponseWriter, *http.Request) { <-gone }), nil, "^no response within 400ms$"},
+			{"hangs", serve(func(http.ResponseWriter, *http.Request) { <-gone }), nil, "^no response within 1s$"},
 			{"closes the connection", serve(func(w http.ResponseWriter, r *http.Request) {
 				c, _, _ := w.(http.Hijacker).Hijack()
 				c.(*net.TCPConn).SetLinger(0)
@@ -246,7 +246,7 @@ func TestAlertReceiversThatFail(t *testing.T) {
 			}), nil, "^the connection was closed before a response came$"},
 			{"answers 503 without end", serve(endless(503)), 503., "^the receiver answered 503$"},
 			{"is not there", nobody.URL, nil, "^the connection was refused$"},
-			{"has no address", "http://no-such-host.invalid/", nil, "^the host name (does not resolve|could not be resolved)$|^no response within 400ms$"},
+			{"has no address", "http://no-such-host.invalid/", nil, "^the host name (does not resolve|could not be resolved)$|^no response within 1s$"},
 		}
 		ids := make([]string, len(kinds))
 		for i, k := range kinds {

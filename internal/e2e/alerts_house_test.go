@@ -46,10 +46,13 @@ type alertHouse struct {
 	ticking time.Time // when not zero, the clock goes on from now at this real time
 }
 
-// alertOnEngines runs a test on a fresh database of each engine.
+// alertOnEngines runs a test on each engine, both at the same time.
 func alertOnEngines(t *testing.T, test func(t *testing.T, engine string)) {
 	for _, engine := range []string{"sqlite", "postgres"} {
-		t.Run(engine, func(t *testing.T) { test(t, engine) })
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			test(t, engine)
+		})
 	}
 }
 

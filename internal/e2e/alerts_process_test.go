@@ -220,6 +220,7 @@ func TestAlertsOfManyProcesses(t *testing.T) {
 		servers, worker int
 	}{{"postgres", 4, 4}, {"sqlite", 2, 0}} {
 		t.Run(c.engine, func(t *testing.T) {
+			t.Parallel()
 			settings, path, url := alertDatabase(t, c.engine)
 			g := newAlertGate(t, true) // nothing is finished before all take part
 			ids := alertPrepare(t, settings, g.URL, alertRules)
@@ -253,6 +254,7 @@ func TestAlertsSurviveKills(t *testing.T) {
 		kills            int
 	}{{"postgres", 4, 4, 16}, {"sqlite", 2, 0, 8}} {
 		t.Run(c.engine, func(t *testing.T) {
+			t.Parallel()
 			settings, path, url := alertDatabase(t, c.engine)
 			g := newAlertGate(t, true)
 			ids := alertPrepare(t, settings, g.URL, alertRules)
@@ -426,4 +428,35 @@ func TestAlertSweeperPlacement(t *testing.T) {
 			t.Errorf("the rule is %v", got)
 		}
 	})
+}
+
+// TestAlertsOnTheMetricsPage lets one rule be delivered, one be refused and one not be answered.
+func TestAlertsOnTheMetricsPage(t *testing.T) {
+	settings, _, _ := alertDatabase(t, "sqlite")
+	refusing := httptest.NewServer(http.NotFoundHandler())
+	defer refusing.Close()
+	nobody := httptest.NewServer(nil)
+	nobody.Close()
+	for _, hook := range []string{newAlertGate(t, false).URL, refusing.URL, nobody.URL} {
+		alertPrepare(t, settings, hook, 1)
+	}
+	p := apptest.Start(t, settings...)
+	page := ""
+	alertUntil(t, "the deliveries on the metrics page", func() bool {
+		res, err := http.Get(p.URL + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		page = string(b)
+		return err == nil && strings.Count(page, "sidetone_webhook_attempts_total{") == 3 && strings.Contains(page, "sidetone_webhook_queue_pending 2\n")
+	})
+	for _, want := range []string{`sidetone_alert_ticks_total{result="ok"} 1`, "sidetone_alert_tick_duration_seconds_count 1", "sidetone_alert_rules_evaluated_total 3", "sidetone_alert_firings_total 3",
+		`sidetone_webhook_attempts_total{result="ok"} 1`, `sidetone_webhook_attempts_total{result="refused"} 1`, `sidetone_webhook_attempts_total{result="error"} 1`,
+		"sidetone_webhook_attempt_duration_seconds_count 3", "sidetone_webhook_queue_pending 2", "sidetone_webhook_queue_retrying 2", "sidetone_webhook_oldest_due_seconds 0"} {
+		if !strings.Contains(page, "\n"+want+"\n") {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
 }
