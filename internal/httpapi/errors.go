@@ -127,6 +127,8 @@ func humaError(ctx huma.Context, status int, msg string, causes ...error) huma.S
 func init() {
 	// huma has one error constructor for the whole process; this program has one API.
 	huma.NewErrorWithContext = humaError
+	// Our lists are empty when there is nothing, never null.
+	huma.DefaultArrayNullable = false
 	// From what this returns the OpenAPI document takes the shape of errors.
 	huma.NewError = func(status int, msg string, causes ...error) huma.StatusError {
 		e := &apiError{status: status}

@@ -548,6 +548,18 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        ApiError: {
+            /** @description Id of this reply; also the x-request-id header and in the server's log */
+            api_id: string;
+            error: components["schemas"]["ApiErrorErrStruct"];
+        };
+        ApiErrorErrStruct: {
+            /** @enum {string} */
+            code: "invalid_json" | "invalid_payload" | "invalid_query" | "unauthorized" | "not_found" | "payload_too_large" | "unsupported_media_type" | "too_many" | "unavailable" | "internal";
+            /** @description Every violated rule, for validation errors */
+            details?: components["schemas"]["Field"][];
+            message: string;
+        };
         AttemptView: {
             /** Format: int64 */
             attempt_number: number;
@@ -598,18 +610,23 @@ export interface components {
         };
         ComparisonOutputBody: {
             /** @description Only in head, whatever the result */
-            added: components["schemas"]["ComparedCase"][] | null;
+            added: components["schemas"]["ComparedCase"][];
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             base: components["schemas"]["EvalRunRow"];
             head: components["schemas"]["EvalRunRow"];
             /** @description Fails or errs in head, did not in base */
-            newly_failing: components["schemas"]["ComparedCase"][] | null;
+            newly_failing: components["schemas"]["ComparedCase"][];
             /** @description Passes in head, failed or erred in base */
-            newly_passing: components["schemas"]["ComparedCase"][] | null;
+            newly_passing: components["schemas"]["ComparedCase"][];
             pass_rate: components["schemas"]["Change"];
             /** @description Only in base, whatever the result */
-            removed: components["schemas"]["ComparedCase"][] | null;
+            removed: components["schemas"]["ComparedCase"][];
             /** @description Fails or errs in both */
-            still_failing: components["schemas"]["ComparedCase"][] | null;
+            still_failing: components["schemas"]["ComparedCase"][];
             ttft_avg_ms: components["schemas"]["Change"];
             ttft_p50_ms: components["schemas"]["Change"];
             ttft_p95_ms: components["schemas"]["Change"];
@@ -622,7 +639,7 @@ export interface components {
         DeadAir: {
             /** Format: int64 */
             count: number;
-            events: components["schemas"]["DeadAirEvent"][] | null;
+            events: components["schemas"]["DeadAirEvent"][];
             /** Format: int64 */
             max_ms: number;
             /** Format: int64 */
@@ -640,13 +657,18 @@ export interface components {
         };
         DeleteEvalsInputBody: {
             /** @description Ids of the runs to delete, 1 to 200 */
-            run_ids: string[] | null;
+            run_ids: string[];
         };
         DeleteSessionsInputBody: {
             /** @description Ids of the sessions to delete */
-            session_ids: string[] | null;
+            session_ids: string[];
         };
         DeletedOutputBody: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             /**
              * Format: int64
              * @description How many of them there were
@@ -654,6 +676,11 @@ export interface components {
             deleted: number;
         };
         DeletedRuleOutputBody: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             deleted: boolean;
         };
         Distribution: {
@@ -668,48 +695,84 @@ export interface components {
             /** Format: int64 */
             p95: number;
         };
-        ErrorDetail: {
-            /** @description Where the error occurred, e.g. 'body.items[3].tags' or 'path.thing-id' */
-            location?: string;
-            /** @description Error message text */
-            message?: string;
-            /** @description The value at the given location */
-            value?: unknown;
-        };
-        ErrorModel: {
+        EvalCaseOutputBody: {
+            /** Format: int64 */
+            agent_handoff_count: number;
             /**
-             * @description A human-readable explanation specific to this occurrence of the problem.
-             * @example Property foo is required but is missing.
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
              */
-            detail?: string;
-            /** @description Optional list of individual error details */
-            errors?: components["schemas"]["ErrorDetail"][] | null;
-            /**
-             * Format: uri
-             * @description A URI reference that identifies the specific occurrence of the problem.
-             * @example https://example.com/error-log/abc123
-             */
-            instance?: string;
+            api_id: string;
             /**
              * Format: int64
-             * @description HTTP status code
-             * @example 400
+             * @description Part of prompt_tokens
              */
-            status?: number;
+            cached_prompt_tokens: number;
+            case_id: string;
+            /** Format: int64 */
+            completion_tokens: number;
+            /** @description When the first post with this case arrived */
+            created_at: string;
+            /** Format: int64 */
+            duration_ms: number | null;
             /**
-             * @description A short, human-readable summary of the problem type. This value should not change between occurrences of the error.
-             * @example Bad Request
+             * Format: double
+             * @description null when no tokens were reported or a model has no known price
              */
-            title?: string;
+            estimated_cost_usd: number | null;
+            /** @description The transcript as sent; left out in a run's list of cases unless include=events */
+            events?: unknown;
+            /** @description As sent, or null */
+            failure: unknown;
+            file: string | null;
+            finished_at: string | null;
+            /** Format: int64 */
+            interruption_count: number;
+            /** @description Some judge said fail: then a passed case counts as failed */
+            judge_failed: boolean;
+            /** @description As sent */
+            judgments: unknown;
+            name: string;
+            /** Format: int64 */
+            prompt_tokens: number;
+            run_id: string;
+            started_at: string | null;
             /**
-             * Format: uri
-             * @description A URI reference to human-readable documentation for the error.
-             * @default about:blank
-             * @example https://example.com/errors/example
+             * @description As the plugin sent it, whatever the judges said
+             * @enum {string}
              */
-            type: string;
+            status: "passed" | "failed" | "errored" | "skipped";
+            /** Format: int64 */
+            tool_call_count: number;
+            /** Format: int64 */
+            total_tokens: number;
+            /** Format: int64 */
+            ttfb_avg_ms: number | null;
+            /**
+             * Format: int64
+             * @description TTS time to first byte, ms
+             */
+            ttfb_p50_ms: number | null;
+            /** Format: int64 */
+            ttfb_p95_ms: number | null;
+            /** Format: int64 */
+            ttft_avg_ms: number | null;
+            /**
+             * Format: int64
+             * @description LLM time to first token, ms
+             */
+            ttft_p50_ms: number | null;
+            /** Format: int64 */
+            ttft_p95_ms: number | null;
+            /** Format: int64 */
+            ttft_sample_count: number;
+            /**
+             * Format: int64
+             * @description Assistant messages
+             */
+            turn_count: number;
+            user_input: string | null;
         };
-        EvalCaseOutputBody: Record<string, never>;
         EvalCaseView: {
             /** Format: int64 */
             agent_handoff_count: number;
@@ -784,7 +847,107 @@ export interface components {
             user_input: string | null;
         };
         EvalRunDetail: {
-            cases: components["schemas"]["EvalCaseView"][] | null;
+            account_id: string | null;
+            /** Format: int64 */
+            agent_handoff_count: number;
+            agent_id: string | null;
+            agent_name: string | null;
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
+            /**
+             * Format: int64
+             * @description Part of prompt_tokens
+             */
+            cached_prompt_tokens: number;
+            cases: components["schemas"]["EvalCaseView"][];
+            /** @description What the plugin knows of the CI job, as sent, or null */
+            ci: unknown;
+            /** Format: int64 */
+            completion_tokens: number;
+            /** @description When the first post of the run arrived */
+            created_at: string | null;
+            /** Format: int64 */
+            duration_ms: number | null;
+            /** Format: int64 */
+            errored: number;
+            /**
+             * Format: double
+             * @description null when no tokens were reported or a model has no known price
+             */
+            estimated_cost_usd: number | null;
+            /**
+             * Format: int64
+             * @description Cases that failed, or passed although a judge failed them
+             */
+            failed: number;
+            /** @description null while the run has not said that it ended */
+            finished_at: string | null;
+            /** @description Of the agent: livekit, pipecat, ... */
+            framework: string | null;
+            framework_version: string | null;
+            /** Format: int64 */
+            interruption_count: number;
+            /** @description When the last post of the run arrived */
+            last_activity_at: string | null;
+            name: string | null;
+            /**
+             * Format: double
+             * @description passed / (total - skipped); null when nothing ran
+             */
+            pass_rate: number | null;
+            /**
+             * Format: int64
+             * @description Cases that passed and that no judge failed
+             */
+            passed: number;
+            /** Format: int64 */
+            prompt_tokens: number;
+            run_id: string;
+            /** Format: int64 */
+            skipped: number;
+            started_at: string | null;
+            /**
+             * @description A run without a post for an hour that never said it ended is completed
+             * @enum {string}
+             */
+            status: "queued" | "running" | "completed" | "failed" | "cancelled";
+            /** @description pytest, vitest, ... */
+            testing_framework: string;
+            testing_framework_version: string | null;
+            /** Format: int64 */
+            tool_call_count: number;
+            /** Format: int64 */
+            total: number;
+            /** Format: int64 */
+            total_tokens: number;
+            /** Format: int64 */
+            ttfb_avg_ms: number | null;
+            /**
+             * Format: int64
+             * @description TTS time to first byte, ms
+             */
+            ttfb_p50_ms: number | null;
+            /** Format: int64 */
+            ttfb_p95_ms: number | null;
+            /** Format: int64 */
+            ttft_avg_ms: number | null;
+            /**
+             * Format: int64
+             * @description LLM time to first token, ms
+             */
+            ttft_p50_ms: number | null;
+            /** Format: int64 */
+            ttft_p95_ms: number | null;
+            /** Format: int64 */
+            ttft_sample_count: number;
+            /**
+             * Format: int64
+             * @description Assistant messages
+             */
+            turn_count: number;
         };
         EvalRunRow: {
             account_id: string | null;
@@ -898,7 +1061,50 @@ export interface components {
             tag: string | null;
             verdict: string | null;
         };
-        FiringOutputBody: Record<string, never>;
+        Field: {
+            /** @description Path of the field as the client wrote it */
+            field: string;
+            /** @description What is wrong and what is allowed */
+            message: string;
+        };
+        FiringOutputBody: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
+            /** Format: int64 */
+            attempt_count: number;
+            created_at: string;
+            /** Format: uuid */
+            id: string;
+            last_attempt_at: string | null;
+            last_error: string | null;
+            /**
+             * Format: int64
+             * @description Rates: the numerator; latencies: the turns in the window
+             */
+            matched_count: number;
+            /** @description null unless pending */
+            next_attempt_at: string | null;
+            /** Format: double */
+            observed_value: number;
+            /** Format: int64 */
+            response_status: number | null;
+            /** Format: uuid */
+            rule_id: string;
+            sample_session_ids: string[];
+            /** @enum {string} */
+            status: "pending" | "delivered" | "failed";
+            /**
+             * Format: int64
+             * @description Rates: the denominator; latencies: null
+             */
+            total_count: number | null;
+            updated_at: string;
+            window_end: string;
+            window_start: string;
+        };
         FiringView: {
             /** Format: int64 */
             attempt_count: number;
@@ -920,7 +1126,7 @@ export interface components {
             response_status: number | null;
             /** Format: uuid */
             rule_id: string;
-            sample_session_ids: string[] | null;
+            sample_session_ids: string[];
             /** @enum {string} */
             status: "pending" | "delivered" | "failed";
             /**
@@ -933,32 +1139,67 @@ export interface components {
             window_start: string;
         };
         ListBodyAttemptView: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             meta: components["schemas"]["ListMeta"];
-            objects: components["schemas"]["AttemptView"][] | null;
+            objects: components["schemas"]["AttemptView"][];
         };
         ListBodyEvalRunRow: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             meta: components["schemas"]["ListMeta"];
-            objects: components["schemas"]["EvalRunRow"][] | null;
+            objects: components["schemas"]["EvalRunRow"][];
         };
         ListBodyFiringView: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             meta: components["schemas"]["ListMeta"];
-            objects: components["schemas"]["FiringView"][] | null;
+            objects: components["schemas"]["FiringView"][];
         };
         ListBodyLogView: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             meta: components["schemas"]["ListMeta"];
-            objects: components["schemas"]["LogView"][] | null;
+            objects: components["schemas"]["LogView"][];
         };
         ListBodyRuleView: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             meta: components["schemas"]["ListMeta"];
-            objects: components["schemas"]["RuleView"][] | null;
+            objects: components["schemas"]["RuleView"][];
         };
         ListBodySessionRow: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             meta: components["schemas"]["ListMeta"];
-            objects: components["schemas"]["SessionRow"][] | null;
+            objects: components["schemas"]["SessionRow"][];
         };
         ListBodySpanView: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             meta: components["schemas"]["ListMeta"];
-            objects: components["schemas"]["SpanView"][] | null;
+            objects: components["schemas"]["SpanView"][];
         };
         ListMeta: {
             /** Format: int64 */
@@ -991,8 +1232,8 @@ export interface components {
         };
         Metrics: {
             summary: components["schemas"]["Summary"];
-            tool_calls: components["schemas"]["ToolCall"][] | null;
-            turns: components["schemas"]["Turn"][] | null;
+            tool_calls: components["schemas"]["ToolCall"][];
+            turns: components["schemas"]["Turn"][];
         };
         OutcomeView: {
             created_at: string | null;
@@ -1002,12 +1243,37 @@ export interface components {
             reason: string | null;
             /** @enum {string} */
             source: "report" | "otlp" | "tag";
+        } | null;
+        PreviewOutputBody: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
+            /** @description When the rule would have fired, at the resolution of the step */
+            fired_at: string[];
+            from: string;
+            points: components["schemas"]["PreviewPoint"][];
+            /** Format: int64 */
+            step_seconds: number;
+            to: string;
         };
-        PreviewOutputBody: Record<string, never>;
+        PreviewPoint: {
+            at: string;
+            /** @description Why it would not have fired; null when it would */
+            reason: string | null;
+            /** Format: int64 */
+            samples: number;
+            /**
+             * Format: double
+             * @description Of the window that ends here; null when nothing was observed
+             */
+            value: number | null;
+        };
         Providers: {
-            llm: string[] | null;
-            stt: string[] | null;
-            tts: string[] | null;
+            llm: string[];
+            stt: string[];
+            tts: string[];
         };
         RuleFields: {
             /** @description null: all accounts */
@@ -1063,7 +1329,56 @@ export interface components {
              */
             window_minutes: number;
         };
-        RuleOutputBody: Record<string, never>;
+        RuleOutputBody: {
+            account_id: string | null;
+            agent_id: string | null;
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
+            created_at: string;
+            enabled: boolean;
+            /** @enum {string} */
+            eval_source: "all" | "sessions" | "runs";
+            has_secret: boolean;
+            headers: {
+                [key: string]: string;
+            } | null;
+            http_method: string;
+            /** Format: uuid */
+            id: string;
+            judge_name: string | null;
+            last_evaluated_at: string | null;
+            last_fired_at: string | null;
+            /** @description Why the last evaluation did not fire: below_threshold, too_few_samples, suppressed, disabled, no_data, error; null when it fired or was never made */
+            last_reason: string | null;
+            /**
+             * Format: int64
+             * @description Observations in the window of the last evaluation
+             */
+            last_samples: number;
+            /**
+             * Format: double
+             * @description Of the last evaluation, in the unit of the metric; null when nothing was observed
+             */
+            last_value: number | null;
+            metric: string;
+            /** Format: int64 */
+            min_samples: number;
+            name: string;
+            /** @description null when the rule may fire now */
+            suppressed_until: string | null;
+            /**
+             * Format: double
+             * @description A fraction for rates, milliseconds for latencies
+             */
+            threshold_value: number;
+            updated_at: string;
+            webhook_url: string;
+            /** Format: int64 */
+            window_minutes: number;
+        };
         RuleView: {
             account_id: string | null;
             agent_id: string | null;
@@ -1110,25 +1425,75 @@ export interface components {
             window_minutes: number;
         };
         SessionDetail: {
+            account_id: string | null;
+            agent_id: string | null;
+            agent_name: string | null;
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             /** @description t=0 of the recording */
             audio_started_at: string | null;
             /** @description The items as the SDK sent them, keys in snake_case, times in epoch seconds */
-            chat_history: unknown[] | null;
-            evaluations: components["schemas"]["EvaluationView"][] | null;
+            chat_history: unknown[];
+            created_at: string;
+            /** Format: int64 */
+            duration_ms: number | null;
+            /** @description null while the call is active */
+            ended_at: string | null;
+            /** Format: double */
+            estimated_cost_usd: number | null;
+            /** Format: int64 */
+            eval_fail_count: number;
+            /** Format: int64 */
+            eval_pass_count: number;
+            evaluations: components["schemas"]["EvaluationView"][];
             events: unknown;
             first_signal_at: string | null;
+            has_llm: boolean;
+            has_stt: boolean;
+            has_tts: boolean;
+            /** @description The id used in URLs */
+            id: string;
+            /** @description Why this session is not complete; empty when everything expected arrived */
+            incomplete: string[];
+            /** Format: int64 */
+            interruption_count: number;
+            job_id: string | null;
             last_signal_at: string | null;
+            /** @description With q: the best passage, HTML-escaped, matches in <mark> */
+            match_snippet?: string;
             options: unknown;
             outcome: components["schemas"]["OutcomeView"];
+            /**
+             * Format: int64
+             * @description Nearest-rank p95 of the latency the user perceived, in ms
+             */
+            p95_user_perceived_ms: number | null;
             /** @description The report's body as it was sent, or null */
             raw_report: unknown;
+            /** @description Where the recording is, relative to this server, or null */
+            record_url: string | null;
             room_name: string | null;
             sdk_version: string | null;
+            session_id: string;
             session_metrics: components["schemas"]["Metrics"];
             /** @description When each kind of signal first arrived, or null */
             signals: components["schemas"]["SignalsView"];
-            tags: components["schemas"]["TagView"][] | null;
-            usage: unknown[] | null;
+            started_at: string | null;
+            /** @enum {string} */
+            state: "active" | "ended";
+            tags: components["schemas"]["TagView"][];
+            /** Format: int64 */
+            tool_call_count: number;
+            transport: string | null;
+            /**
+             * Format: int64
+             * @description Assistant messages
+             */
+            turn_count: number;
+            usage: unknown[];
         };
         SessionRow: {
             account_id: string | null;
@@ -1151,7 +1516,7 @@ export interface components {
             /** @description The id used in URLs */
             id: string;
             /** @description Why this session is not complete; empty when everything expected arrived */
-            incomplete: string[] | null;
+            incomplete: string[];
             /** Format: int64 */
             interruption_count: number;
             job_id: string | null;
@@ -1212,7 +1577,27 @@ export interface components {
             status_message: string | null;
             trace_id: string;
         };
+        StatsBucket: {
+            /** Format: int64 */
+            accepted: number;
+            /** Format: int64 */
+            attempts: number;
+            bucket_start: string;
+        };
+        StatsRule: {
+            /** Format: int64 */
+            accepted: number;
+            /** Format: int64 */
+            attempts: number;
+            rule_id: string;
+            rule_name: string;
+        };
         StatusOutputBody: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             auth: components["schemas"]["AuthStruct"];
             version: string;
         };
@@ -1257,6 +1642,11 @@ export interface components {
             source: "report" | "otlp";
         };
         TestOutputBody: {
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
             /** Format: int64 */
             duration_ms: number;
             error: string | null;
@@ -1319,7 +1709,7 @@ export interface components {
             stt_delay_ms?: number;
             stt_model?: string;
             stt_provider?: string;
-            tool_calls: components["schemas"]["ToolCall"][] | null;
+            tool_calls: components["schemas"]["ToolCall"][];
             /**
              * Format: int64
              * @description User stopped to agent started speaking, at least 0
@@ -1396,7 +1786,34 @@ export interface components {
             /** Format: double */
             user_wpm?: number;
         };
-        WebhookStatsOutputBody: Record<string, never>;
+        WebhookStatsOutputBody: {
+            /**
+             * Format: double
+             * @description null without attempts
+             */
+            acceptance_rate: number | null;
+            /**
+             * Format: int64
+             * @description Answered 2xx
+             */
+            accepted: number;
+            /**
+             * Format: uuid
+             * @description Id of this reply; also the x-request-id header and in the server's log
+             */
+            api_id: string;
+            /**
+             * Format: int64
+             * @description null without attempts
+             */
+            avg_duration_ms: number | null;
+            buckets: components["schemas"]["StatsBucket"][];
+            /** @enum {string} */
+            range: "24h" | "7d" | "30d";
+            rule_breakdown: components["schemas"]["StatsRule"][];
+            /** Format: int64 */
+            total_attempts: number;
+        };
     };
     responses: never;
     parameters: never;
@@ -1442,7 +1859,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -1451,7 +1868,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -1460,16 +1877,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -1478,7 +1886,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -1487,7 +1895,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -1522,7 +1930,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -1531,7 +1939,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -1540,16 +1948,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -1558,7 +1957,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -1567,7 +1966,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -1658,7 +2057,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -1667,7 +2066,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -1676,16 +2075,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -1694,7 +2084,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -1703,7 +2093,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -1713,6 +2103,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description A UUID */
                 id: string;
             };
             cookie?: never;
@@ -1734,7 +2125,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -1743,7 +2134,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -1752,16 +2143,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -1770,7 +2152,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -1779,7 +2161,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -1789,6 +2171,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description A UUID */
                 id: string;
             };
             cookie?: never;
@@ -1810,7 +2193,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -1819,7 +2202,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -1828,16 +2211,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -1846,7 +2220,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -1855,7 +2229,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -1865,6 +2239,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description A UUID */
                 id: string;
             };
             cookie?: never;
@@ -1945,7 +2320,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -1954,7 +2329,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -1963,16 +2338,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -1981,7 +2347,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -1990,7 +2356,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2005,6 +2371,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description A UUID */
                 id: string;
             };
             cookie?: never;
@@ -2026,7 +2393,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -2035,7 +2402,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -2044,16 +2411,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -2062,7 +2420,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -2071,7 +2429,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2081,6 +2439,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description A UUID */
                 id: string;
             };
             cookie?: never;
@@ -2102,7 +2461,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -2111,7 +2470,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -2120,16 +2479,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -2138,7 +2488,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -2147,7 +2497,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2157,6 +2507,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description A UUID */
                 id: string;
             };
             cookie?: never;
@@ -2178,7 +2529,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -2187,7 +2538,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -2196,16 +2547,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -2214,7 +2556,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -2223,7 +2565,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2263,7 +2605,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -2272,7 +2614,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -2281,16 +2623,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -2299,7 +2632,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -2308,7 +2641,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2340,7 +2673,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -2349,7 +2682,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -2358,16 +2691,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -2376,7 +2700,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -2385,7 +2709,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2433,7 +2757,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -2442,7 +2766,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -2451,16 +2775,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -2469,7 +2784,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -2478,7 +2793,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2511,7 +2826,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -2520,7 +2835,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -2529,16 +2844,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -2547,7 +2853,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -2556,7 +2862,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2590,7 +2896,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -2599,7 +2905,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -2608,16 +2914,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -2626,7 +2923,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -2635,7 +2932,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2670,7 +2967,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -2679,7 +2976,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -2688,16 +2985,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -2706,7 +2994,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -2715,7 +3003,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2749,7 +3037,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -2758,7 +3046,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -2767,16 +3055,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -2785,7 +3064,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -2794,7 +3073,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2852,7 +3131,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -2861,7 +3140,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -2870,16 +3149,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -2888,7 +3158,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -2897,7 +3167,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -2930,7 +3200,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -2939,7 +3209,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -2948,16 +3218,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -2966,7 +3227,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -2975,7 +3236,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -3007,7 +3268,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -3016,7 +3277,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -3025,16 +3286,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -3043,7 +3295,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -3052,7 +3304,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -3089,7 +3341,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -3098,7 +3350,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -3107,16 +3359,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -3125,7 +3368,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -3134,7 +3377,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -3196,7 +3439,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -3205,7 +3448,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -3214,16 +3457,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -3232,7 +3466,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -3241,7 +3475,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
@@ -3270,7 +3504,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Unauthorized */
@@ -3279,7 +3513,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Not Found */
@@ -3288,7 +3522,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Internal Server Error */
@@ -3297,7 +3531,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
             /** @description Service Unavailable */
@@ -3306,7 +3540,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ErrorModel"];
+                    "application/json": components["schemas"]["ApiError"];
                 };
             };
         };
