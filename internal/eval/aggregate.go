@@ -82,6 +82,7 @@ func Aggregate(cases []CaseSummary) RunAggregate {
 	}
 	sum.TTFT, sum.TTFB = ttft, ttfb
 	if priced && !unpriced {
+		cost = stat.Round(cost, 9) // as each case is: sums of doubles end in noise
 		sum.CostUSD = &cost
 	}
 	a.Metrics = sum.Metrics()
