@@ -57,7 +57,10 @@ type dialect struct {
 	wordsParam   string
 	searchKey    string // the column of session_search that is a session's num
 	searchDelete string // deletes the entry of session $1
-	takeQueued   string // removes up to $1 sessions from search_queue and returns num and words
+	// indexAtOnce is set where the engine itself gathers additions to the index of words (GIN's pending list), so that a
+	// queue of ours would only write everything twice.
+	indexAtOnce bool
+	takeQueued  string // removes up to $1 sessions from search_queue and returns num and words; unused with indexAtOnce
 	// searchMatch gives the condition on session_search for the positive or negative phrases, as one argument for $n.
 	searchMatch func(must []session.Phrase, not []session.Phrase) string
 	matchOp     string // "words MATCH %s"
@@ -110,11 +113,10 @@ var postgresDialect = dialect{
 	wordsParam:       "%s::text::tsvector",
 	searchKey:        "num",
 	searchDelete:     `DELETE FROM session_search WHERE num = $1`,
-	takeQueued: `DELETE FROM search_queue WHERE num IN (SELECT num FROM search_queue ORDER BY num LIMIT $1 FOR UPDATE SKIP LOCKED)
-		RETURNING num, words`,
-	searchMatch: tsqueryLiteral,
-	matchOp:     "words @@ %s::text::tsquery",
-	transient:   postgresTransient,
+	indexAtOnce:      true,
+	searchMatch:      tsqueryLiteral,
+	matchOp:          "words @@ %s::text::tsquery",
+	transient:        postgresTransient,
 	conflict: func(err error) bool {
 		var pg *pgconn.PgError
 		return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")

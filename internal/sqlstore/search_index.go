@@ -39,6 +39,9 @@ func (s *Store) IndexWanted() <-chan struct{} { return s.index.wanted }
 // IndexQueued indexes the words of all queued sessions. A search does it first, so that it finds everything that was
 // acknowledged; otherwise it wants calling every few seconds. When it fails the words stay queued.
 func (s *Store) IndexQueued(ctx context.Context) error {
+	if s.d.indexAtOnce {
+		return nil
+	}
 	s.index.one.Lock()
 	defer s.index.one.Unlock()
 	var waiting int

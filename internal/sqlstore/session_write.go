@@ -234,7 +234,7 @@ func (s *Store) writeSessions(ctx context.Context, tx *sql.Tx, group []*sessionW
 	return s.writeSessionParts(ctx, tx, nums, encoded)
 }
 
-// writeSessionParts writes the documents and queues the searchable words of sessions whose rows are written.
+// writeSessionParts writes the documents of sessions whose rows are written, and indexes their words or queues them for it.
 func (s *Store) writeSessionParts(ctx context.Context, tx *sql.Tx, nums map[string]int64, encoded map[string]*encodedSession) error {
 	ids := make([]string, 0, len(encoded))
 	for id := range encoded {
@@ -255,7 +255,11 @@ func (s *Store) writeSessionParts(ctx context.Context, tx *sql.Tx, nums map[stri
 		"ON CONFLICT (id) DO UPDATE SET data = excluded.data", docs, nil); err != nil {
 		return err
 	}
-	return s.insertRows(ctx, tx, "search_queue", []string{"num", "words"}, nil,
+	table, params := "search_queue", map[string]string(nil)
+	if s.d.indexAtOnce {
+		table, params = "session_search", map[string]string{"words": s.d.wordsParam}
+	}
+	return s.insertRows(ctx, tx, table, []string{"num", "words"}, params,
 		"ON CONFLICT (num) DO UPDATE SET words = excluded.words", words, nil)
 }
 
