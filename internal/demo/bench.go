@@ -25,7 +25,7 @@ const benchTurns = 12
 // agents. It is cheap (some tens of microseconds), so that a load generator does not measure itself.
 func BenchCall(i int) Call {
 	r := rand.New(rand.NewPCG(0x5eed, uint64(i)))
-	b := &benchWriter{r: r, id: fmt.Sprintf("RM_bench%08d", i)}
+	b := &benchWriter{r: r, id: string(BenchID(i))}
 	b.end = BenchEpoch.Add(time.Duration(i) * BenchStep)
 	b.account = fmt.Sprintf("account-%02d", r.IntN(20))
 	agentNo := r.IntN(50)
@@ -35,6 +35,9 @@ func BenchCall(i int) Call {
 	b.models = benchModels[agentNo%len(benchModels)]
 	return b.call()
 }
+
+// BenchID is the session id of BenchCall(i), always of the same length.
+func BenchID(i int) []byte { return fmt.Appendf(nil, "RM_bench%08d", i) }
 
 // benchModels are the LLM, STT and TTS of an agent, as JSON.
 var benchModels = [...][3]string{
