@@ -210,7 +210,7 @@ func (a *assembled) metrics() Metrics {
 func (p *parts) record() *Record {
 	a := p.assemble()
 	rec := &Record{
-		Session: a.session, JobKey: p.job, Facts: a.facts, Tokens: Tokens(SearchText(a.items)),
+		Session: a.session, JobKey: p.job, Facts: a.facts, Words: Words(SearchText(a.items)),
 		Docs: map[DocKind][]byte{},
 	}
 	for _, e := range a.evaluations {

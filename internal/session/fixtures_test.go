@@ -159,6 +159,6 @@ func BenchmarkSearchIndexDemoCall(b *testing.B) {
 	items := demoCall(b).Items
 	b.ReportAllocs()
 	for b.Loop() {
-		session.Tokens(session.SearchText(items))
+		session.Words(session.SearchText(items))
 	}
 }

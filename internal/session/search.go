@@ -8,12 +8,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MaxTokens is how many tokens of a session are indexed: PostgreSQL's tsvector keeps no position above 16,383. What comes
-// later in a session is not found.
-const MaxTokens = 16000
+// MaxTokens is how many tokens of a session are indexed, enough for ten hours of talk. What comes later in a session is
+// not found.
+const MaxTokens = 100_000
 
-// maxTokenText is how many bytes all tokens of a session have together, give or take the last: a tsvector has at most
-// 1,048,575 bytes, of which each token takes up to five for its place.
+// maxTokenText is how many bytes the tokens of a session have together, give or take the last: a tsvector of PostgreSQL has
+// at most 1,048,575.
 const maxTokenText = 900_000
 
 // maxTokenBytes is where a token is cut, at a rune border, in texts and in queries alike: PostgreSQL's limit is 2,046
@@ -53,13 +53,14 @@ func searchLine(it *Item) string {
 	return ""
 }
 
-// Tokens are the words of a text as both SQL engines index them: lower case, without diacritics, in order. A token is a
-// run of letters and digits of any script; in scripts written without spaces (Chinese, Japanese, Korean, Thai, ...) every
-// character is a token of its own, so that a word inside a sentence is found. Tokens hold letters, digits and marks
-// only, are valid UTF-8 of at most 64 bytes, and there are at most MaxTokens of them, fewer if they are very long.
-func Tokens(text string) []string {
-	folded, toks := scan(text)
-	return words(folded, toks)
+// Words are the tokens of a text as both SQL engines index them: lower case, without diacritics, in order, with a space
+// between. A token is a run of letters and digits of any script; in scripts written without spaces (Chinese, Japanese,
+// Korean, Thai, ...) every character is a token of its own, so that a word inside a sentence is found. Tokens hold
+// letters, digits and marks only, are valid UTF-8 of at most 64 bytes, and there are at most MaxTokens of them, fewer if
+// they are very long.
+func Words(text string) string {
+	folded, _ := scan(text)
+	return folded
 }
 
 func words(folded string, toks []token) []string {
@@ -77,12 +78,12 @@ type token struct {
 	startAt, endAt int // the same as start and end, in runes
 }
 
-// scan finds the tokens of text. The folded text holds them end to end.
+// scan finds the tokens of text. The folded text holds them with a space between.
 func scan(text string) (folded string, toks []token) {
 	s := scanner{
 		text: text,
-		buf:  make([]byte, 0, min(len(text), 1<<16)),
-		toks: make([]token, 0, min(len(text)/5+1, MaxTokens)),
+		buf:  make([]byte, 0, min(len(text)+1, 1<<16)),
+		toks: make([]token, 0, min(len(text)/5+1, 1<<14)),
 	}
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -139,6 +140,9 @@ func (s *scanner) begin(i, n int) bool {
 	if len(s.toks) == MaxTokens || len(s.buf) > maxTokenText {
 		s.full, s.open = true, false
 		return false
+	}
+	if len(s.buf) > 0 {
+		s.buf = append(s.buf, ' ')
 	}
 	at := len(s.buf)
 	startAt := i + n - 1 - s.wide // wide already counts this rune

@@ -31,7 +31,7 @@ const (
 
 // ParseQuery reads what people type into a search box. Words must all be there; "quoted words" must follow each other;
 // -word and -"quoted words" must not be there; a * right behind a word makes it a prefix (refun*). Words are folded as
-// Tokens does, and one that falls into several tokens (e-mail, don't, 返金) is a phrase. Nothing is an error: a quote
+// Words does, and one that falls into several tokens (e-mail, don't, 返金) is a phrase. Nothing is an error: a quote
 // that is not closed ends with the query, a lone - and words of punctuation only are ignored.
 func ParseQuery(q string) Query {
 	if len(q) > maxQueryBytes {
@@ -123,9 +123,10 @@ func (p Phrase) in(tokens []string) bool {
 // Empty tells whether the query filters nothing.
 func (q Query) Empty() bool { return len(q.Must) == 0 && len(q.Not) == 0 }
 
-// Matches tells whether a session with these tokens matches. It is the meaning of a query, which the full-text search of
-// each SQL engine must reproduce.
-func (q Query) Matches(tokens []string) bool {
+// Matches tells whether a session with these words, as Words gives them, matches. It is the meaning of a query, which the
+// full-text search of each SQL engine must reproduce.
+func (q Query) Matches(words string) bool {
+	tokens := strings.Fields(words)
 	for _, p := range q.Must {
 		if !p.in(tokens) {
 			return false

@@ -49,8 +49,8 @@ type Record struct {
 	Verdicts []Verdict
 	// OutcomeAt is when the outcome first reached us; zero without one.
 	OutcomeAt time.Time
-	// Tokens are the searchable words in order, as Tokens gives them. With SameWords they are what is indexed already.
-	Tokens    []string
+	// Words are the searchable words, as the function Words gives them. With SameWords they are what is indexed already.
+	Words     string
 	SameWords bool
 	Docs      map[DocKind][]byte
 }

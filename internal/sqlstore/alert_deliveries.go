@@ -177,7 +177,7 @@ func (a Alerts) Record(ctx context.Context, outcomes []webhook.Outcome) ([]bool,
 					o.Attempt.Error, micros(o.At)}
 			}
 		}
-		if err := a.s.insertRows(ctx, tx, "alert_webhook_attempts", attemptColumns, nil, "ON CONFLICT (id) DO NOTHING", attempts, nil); err != nil {
+		if err := a.s.insertRows(ctx, tx, "alert_webhook_attempts", attemptColumns, "ON CONFLICT (id) DO NOTHING", attempts, nil); err != nil {
 			return err
 		}
 		var changed [][]any
@@ -237,7 +237,7 @@ func (a Alerts) RecordAttempt(ctx context.Context, at webhook.Attempt) error {
 		if err != nil {
 			return err
 		}
-		return a.s.insertRows(ctx, tx, "alert_webhook_attempts", attemptColumns, nil, "ON CONFLICT (id) DO NOTHING", [][]any{attemptRow(&at)}, nil)
+		return a.s.insertRows(ctx, tx, "alert_webhook_attempts", attemptColumns, "ON CONFLICT (id) DO NOTHING", [][]any{attemptRow(&at)}, nil)
 	})
 }
 

@@ -84,7 +84,7 @@ func (a Alerts) Fire(ctx context.Context, fires []alert.Fire, now time.Time) ([]
 				stamped[f.Rule.ID] = false // one firing per stamp
 			}
 		}
-		return a.s.insertRows(ctx, tx, "alert_firings", firingColumns, nil, "", winners, nil)
+		return a.s.insertRows(ctx, tx, "alert_firings", firingColumns, "", winners, nil)
 	})
 	if err != nil {
 		return nil, err

@@ -88,11 +88,11 @@ func (a Alerts) CreateRule(ctx context.Context, r alert.Rule) error {
 		return a.s.fail(err)
 	}
 	return a.s.inTx(ctx, func(tx *sql.Tx) error {
-		if err := a.s.insertRows(ctx, tx, "alert_rules", ruleColumns, nil, "", [][]any{row}, nil); err != nil {
+		if err := a.s.insertRows(ctx, tx, "alert_rules", ruleColumns, "", [][]any{row}, nil); err != nil {
 			return err
 		}
 		// The row of the status is there from the start, so that ticks only ever update it.
-		return a.s.insertRows(ctx, tx, "alert_rule_status", []string{"rule_id", "value", "samples", "reason", "evaluated_at"}, nil, "",
+		return a.s.insertRows(ctx, tx, "alert_rule_status", []string{"rule_id", "value", "samples", "reason", "evaluated_at"}, "",
 			[][]any{{r.ID, nullFloat(r.Status.Value), r.Status.Samples, string(r.Status.Reason), micros(r.Status.EvaluatedAt)}}, nil)
 	})
 }

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"sidetone/internal/errs"
@@ -16,7 +17,10 @@ type batcher[T any] struct {
 	max     int
 	timeout time.Duration
 	flush   func(ctx context.Context, items []T) error
+	settle  func() error
 	observe func(size int)
+
+	answers sync.WaitGroup // groups that wait to be durable
 }
 
 type pending[T any] struct {
@@ -26,10 +30,11 @@ type pending[T any] struct {
 }
 
 // newBatcher starts writers goroutines that call flush with at most max items. flush writes all items in one
-// transaction or none.
-func newBatcher[T any](writers, max int, timeout time.Duration, flush func(context.Context, []T) error, observe func(int)) *batcher[T] {
+// transaction or none; settle, called while the next group is written already, returns when that transaction is durable.
+func newBatcher[T any](writers, max int, timeout time.Duration, flush func(context.Context, []T) error, settle func() error,
+	observe func(int)) *batcher[T] {
 	b := &batcher[T]{in: make(chan *pending[T]), quit: make(chan struct{}), done: make(chan struct{}), max: max,
-		timeout: timeout, flush: flush, observe: observe}
+		timeout: timeout, flush: flush, settle: settle, observe: observe}
 	finished := make(chan struct{})
 	for range writers {
 		go func() {
@@ -41,6 +46,7 @@ func newBatcher[T any](writers, max int, timeout time.Duration, flush func(conte
 		for range writers {
 			<-finished
 		}
+		b.answers.Wait()
 		close(b.done)
 	}()
 	return b
@@ -66,9 +72,8 @@ func (b *batcher[T]) do(ctx context.Context, item T) error {
 }
 
 func (b *batcher[T]) run() {
-	group := make([]*pending[T], 0, b.max)
 	for {
-		group = group[:0]
+		var group []*pending[T]
 		select {
 		case p := <-b.in:
 			group = append(group, p)
@@ -105,6 +110,14 @@ func (b *batcher[T]) write(group []*pending[T]) {
 		}
 		return
 	}
+	if err != nil {
+		answer(group, err)
+		return
+	}
+	b.answers.Go(func() { answer(group, b.settle()) })
+}
+
+func answer[T any](group []*pending[T], err error) {
 	for _, p := range group {
 		p.err = err
 		close(p.done)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -36,6 +35,10 @@ type dialect struct {
 	// and against any change but leaving out those that another transaction has locked. Empty as above.
 	lockRows, keepRows, takeRows string
 
+	// writers is how many transactions of one group commit run at a time: on PostgreSQL one gathers while the other waits
+	// for the disk.
+	writers int
+
 	// rowsPerInsert is how many rows one INSERT carries: round trips cost on PostgreSQL, binding costs on SQLite.
 	rowsPerInsert int
 
@@ -52,18 +55,15 @@ type dialect struct {
 	// connection that counts.
 	version string
 
-	// searchWords turns tokens into what the words column of session_search takes, written as wordsParam.
-	searchWords  func(tokens []string) string
-	wordsParam   string
 	searchKey    string // the column of session_search that is a session's num
 	searchDelete string // deletes the entry of session $1
 	// indexAtOnce is set where the engine itself gathers additions to the index of words (GIN's pending list), so that a
 	// queue of ours would only write everything twice.
 	indexAtOnce bool
 	takeQueued  string // removes up to $1 sessions from search_queue and returns num and words; unused with indexAtOnce
-	// searchMatch gives the condition on session_search for the positive or negative phrases, as one argument for $n.
-	searchMatch func(must []session.Phrase, not []session.Phrase) string
-	matchOp     string // "words MATCH %s"
+	// searchMatch gives the condition on session_search that all of must and none of not are there, where must is not
+	// empty, or that any of not is there; arg adds an argument and returns its placeholder.
+	searchMatch func(must, not []session.Phrase, arg func(any) string) string
 
 	transient func(error) bool // the database is away, overloaded or refused for now
 	conflict  func(error) bool // two transactions met: trying again helps
@@ -77,6 +77,7 @@ const sqliteNextMark = `SELECT max(coalesce((SELECT max(change) FROM sessions), 
 var sqliteDialect = dialect{
 	name:          "sqlite",
 	migrations:    "migrations/sqlite",
+	writers:       1,
 	rowsPerInsert: 1,
 
 	keepStatements: true,
@@ -84,13 +85,10 @@ var sqliteDialect = dialect{
 	changeHorizon:  sqliteNextMark,
 	changeLimit:    sqliteNextMark,
 	version:        `SELECT data_version FROM pragma_data_version`,
-	searchWords:    func(tokens []string) string { return strings.Join(tokens, " ") },
-	wordsParam:     "%s",
 	searchKey:      "rowid",
 	searchDelete:   `DELETE FROM session_search WHERE rowid = $1`,
 	takeQueued:     `DELETE FROM search_queue WHERE num IN (SELECT num FROM search_queue ORDER BY num LIMIT $1) RETURNING num, words`,
-	searchMatch:    fts5Query,
-	matchOp:        "words MATCH %s",
+	searchMatch:    fts5Match,
 	transient:      sqliteTransient,
 	conflict:       func(error) bool { return false },
 }
@@ -104,18 +102,16 @@ var postgresDialect = dialect{
 	lockRows:         " FOR NO KEY UPDATE",
 	keepRows:         " FOR KEY SHARE",
 	takeRows:         " FOR NO KEY UPDATE SKIP LOCKED",
+	writers:          2,
 	rowsPerInsert:    64,
 	changeMark:       `SELECT pg_current_xact_id()::text::bigint`,
 	changeHorizon:    `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
 	changeLimit:      `SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint`,
 	version:          `SELECT pg_current_snapshot()::text`,
-	searchWords:      tsvectorLiteral,
-	wordsParam:       "%s::text::tsvector",
 	searchKey:        "num",
 	searchDelete:     `DELETE FROM session_search WHERE num = $1`,
 	indexAtOnce:      true,
-	searchMatch:      tsqueryLiteral,
-	matchOp:          "words @@ %s::text::tsquery",
+	searchMatch:      tsvectorMatch,
 	transient:        postgresTransient,
 	conflict: func(err error) bool {
 		var pg *pgconn.PgError
@@ -163,92 +159,4 @@ func commonTransient(err error) bool {
 	return errors.Is(err, sql.ErrConnDone) || strings.Contains(err.Error(), "database is closed") || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &ne) ||
 		strings.Contains(err.Error(), "bad connection") || strings.Contains(err.Error(), "conn closed")
-}
-
-// fts5Query writes phrases in the query language of SQLite's FTS5. Tokens hold letters and digits only, so quoting
-// them is enough.
-func fts5Query(must, not []session.Phrase) string {
-	var b strings.Builder
-	list := func(ps []session.Phrase, op string) {
-		for i, p := range ps {
-			if i > 0 {
-				b.WriteString(op)
-			}
-			b.WriteByte('"')
-			b.WriteString(strings.Join(p.Tokens, " "))
-			b.WriteByte('"')
-			if p.Prefix {
-				b.WriteByte('*')
-			}
-		}
-	}
-	if len(must) > 0 {
-		b.WriteByte('(')
-		list(must, " AND ")
-		b.WriteByte(')')
-		if len(not) > 0 {
-			b.WriteString(" NOT (")
-			list(not, " OR ")
-			b.WriteByte(')')
-		}
-		return b.String()
-	}
-	list(not, " OR ")
-	return b.String()
-}
-
-// tsqueryLiteral writes phrases as a PostgreSQL tsquery.
-func tsqueryLiteral(must, not []session.Phrase) string {
-	phrase := func(p session.Phrase) string {
-		words := make([]string, len(p.Tokens))
-		for i, t := range p.Tokens {
-			words[i] = "'" + t + "'"
-		}
-		if p.Prefix {
-			words[len(words)-1] += ":*"
-		}
-		return "(" + strings.Join(words, " <-> ") + ")"
-	}
-	var terms []string
-	for _, p := range must {
-		terms = append(terms, phrase(p))
-	}
-	for _, p := range not {
-		if len(must) == 0 {
-			terms = append(terms, phrase(p))
-		} else {
-			terms = append(terms, "!"+phrase(p))
-		}
-	}
-	if len(must) == 0 {
-		return strings.Join(terms, " | ")
-	}
-	return strings.Join(terms, " & ")
-}
-
-// tsvectorLiteral writes tokens with their positions. PostgreSQL keeps 256 positions a word and counts to 16383.
-func tsvectorLiteral(tokens []string) string {
-	positions := make(map[string][]byte, len(tokens))
-	order := make([]string, 0, len(tokens))
-	for i, t := range tokens {
-		p, seen := positions[t]
-		if !seen {
-			order = append(order, t)
-		} else {
-			p = append(p, ',')
-		}
-		positions[t] = strconv.AppendInt(p, int64(i+1), 10)
-	}
-	var b strings.Builder
-	b.Grow(len(tokens) * 10)
-	for i, t := range order {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteByte('\'')
-		b.WriteString(t)
-		b.WriteString("':")
-		b.Write(positions[t])
-	}
-	return b.String()
 }

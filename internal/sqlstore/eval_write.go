@@ -121,7 +121,7 @@ func runRow(r *eval.Run) []any {
 // flushEvals writes a group of posts in one transaction. Posts of the same run are applied in order, each seeing the
 // one before.
 func (s *Store) flushEvals(ctx context.Context, group []*evalWrite) error {
-	return s.inTx(ctx, func(tx *sql.Tx) error {
+	return s.commit(ctx, func(tx *sql.Tx) error {
 		ids := make([]string, len(group))
 		for i, w := range group {
 			ids[i] = w.post.Run.ID
@@ -208,7 +208,7 @@ func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, group []*evalWrite) e
 		rows[i] = runRow(&run)
 	}
 	nums := make(map[string]int64, len(group))
-	err = s.insertRows(ctx, tx, "eval_runs", runColumns, nil, upsertRun, rows, func(r *sql.Rows) error {
+	err = s.insertRows(ctx, tx, "eval_runs", runColumns, upsertRun, rows, func(r *sql.Rows) error {
 		var id string
 		var num int64
 		err := r.Scan(&id, &num)
@@ -233,10 +233,10 @@ func (s *Store) writeRuns(ctx context.Context, tx *sql.Tx, group []*evalWrite) e
 			}
 		}
 	}
-	if err := s.insertRows(ctx, tx, "eval_cases", caseColumns, nil, upsertCase, cases, nil); err != nil {
+	if err := s.insertRows(ctx, tx, "eval_cases", caseColumns, upsertCase, cases, nil); err != nil {
 		return err
 	}
-	return s.insertRows(ctx, tx, "eval_events", []string{"num", "data"}, nil, upsertEvent, events, nil)
+	return s.insertRows(ctx, tx, "eval_events", []string{"num", "data"}, upsertEvent, events, nil)
 }
 
 // findRuns reads the runs that the group changes, by id.

@@ -43,7 +43,7 @@ func (s *Store) Migrate(ctx context.Context, now time.Time) ([]string, error) {
 			applied = append(applied, name)
 		}
 	}
-	return applied, nil
+	return applied, s.settle()
 }
 
 // applyMigration runs one migration unless it has been applied, in one transaction with its own record.

@@ -36,7 +36,7 @@ func (s *Store) addRecordings(ctx context.Context, tx *sql.Tx, encoded map[strin
 		rows = append(rows, []any{rec.Key, rec.Size, rec.SHA256, string(place), rec.Taken.Folder, micros(rec.Taken.At), 0, 0, next})
 	}
 	return s.insertRows(ctx, tx, "recordings", []string{"key", "size", "sha256", "place", "folder", "stored_at", "dropped", "attempts", "next_at"},
-		nil, "ON CONFLICT (key) DO NOTHING", rows, nil)
+		"ON CONFLICT (key) DO NOTHING", rows, nil)
 }
 
 // dropRecordings makes recordings due for deletion, in the transaction that takes them from their sessions.

@@ -60,7 +60,7 @@ func (s *Store) IndexQueued(ctx context.Context) error {
 // indexBatch indexes some queued sessions and returns how many.
 func (s *Store) indexBatch(ctx context.Context) (int, error) {
 	n := 0
-	err := s.inTx(ctx, func(tx *sql.Tx) error {
+	err := s.commit(ctx, func(tx *sql.Tx) error { // lost in a power cut, it leaves the queue as it was
 		var nums []int64
 		var words [][]any
 		rows, err := s.query(ctx, tx, s.d.takeQueued, indexBatch)
@@ -85,8 +85,7 @@ func (s *Store) indexBatch(ctx context.Context) (int, error) {
 				return err
 			}
 		}
-		return s.insertRows(ctx, tx, "session_search", []string{s.d.searchKey, "words"},
-			map[string]string{"words": s.d.wordsParam}, "", words, nil)
+		return s.insertRows(ctx, tx, "session_search", []string{s.d.searchKey, "words"}, "", words, nil)
 	})
 	return n, err
 }

@@ -145,9 +145,9 @@ func (s *Store) sessionWhere(f session.Filter) *where {
 		w.add("duration_ms <= %s", *f.MaxDurationMS)
 	}
 	if q := f.Search; len(q.Must) > 0 {
-		w.add("num IN (SELECT "+s.d.searchKey+" FROM session_search WHERE "+s.d.matchOp+")", s.d.searchMatch(q.Must, q.Not))
+		w.conds = append(w.conds, "num IN (SELECT "+s.d.searchKey+" FROM session_search WHERE "+s.d.searchMatch(q.Must, q.Not, w.arg)+")")
 	} else if len(q.Not) > 0 {
-		w.add("num NOT IN (SELECT "+s.d.searchKey+" FROM session_search WHERE "+s.d.matchOp+")", s.d.searchMatch(nil, q.Not))
+		w.conds = append(w.conds, "num NOT IN (SELECT "+s.d.searchKey+" FROM session_search WHERE "+s.d.searchMatch(nil, q.Not, w.arg)+")")
 	}
 	return w
 }

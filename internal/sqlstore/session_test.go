@@ -258,7 +258,7 @@ func TestPostgresAway(t *testing.T) {
 	if _, err := s.Migrate(t.Context(), testNow); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("migrate: %v", err)
 	}
-	rec := &session.Record{Tokens: []string{"word"}, Docs: map[session.DocKind][]byte{session.DocLog: []byte("d")}}
+	rec := &session.Record{Words: "word", Docs: map[session.DocKind][]byte{session.DocLog: []byte("d")}}
 	change := session.Change{Key: session.Key{Room: "r"}, Fresh: rec, Merge: func(session.Prior) (*session.Record, error) { return rec, nil }}
 	if _, err := s.Apply(t.Context(), change); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("apply: %v", err)

@@ -102,7 +102,7 @@ func (s *Store) encodeSession(r *session.Record) (*encodedSession, error) {
 	if rec == nil {
 		rec = &session.Recording{}
 	}
-	e := &encodedSession{record: r, docs: make(map[session.DocKind][]byte, len(r.Docs)), words: s.d.searchWords(r.Tokens)}
+	e := &encodedSession{record: r, docs: make(map[session.DocKind][]byte, len(r.Docs)), words: r.Words}
 	e.row = []any{r.JobKey, ss.JobID, ss.RoomName, ss.AccountID, ss.AgentID, ss.AgentName, ss.Transport,
 		micros(ss.StartedAt), micros(ss.EndedAt), listAt, micros(ss.AudioStartedAt), nullInt(ss.DurationMS),
 		ss.TurnCount, ss.InterruptionCount, ss.ToolCallCount, nullInt(ss.P95UserPerceivedMS), bit(ss.HasSTT), bit(ss.HasLLM),
@@ -126,7 +126,7 @@ type found struct {
 // flushSessions writes a group of changes in one transaction. Changes to the same session are applied in order, each
 // seeing the one before.
 func (s *Store) flushSessions(ctx context.Context, group []*sessionWrite) error {
-	return s.inTx(ctx, func(tx *sql.Tx) error {
+	return s.commit(ctx, func(tx *sql.Tx) error {
 		ids := make([]string, 0, 2*len(group))
 		for _, w := range group {
 			ids = append(ids, possibleIDs(w.change.Key)...)
@@ -200,7 +200,7 @@ func (s *Store) writeSessions(ctx context.Context, tx *sql.Tx, group []*sessionW
 		encoded[id] = e
 	}
 	nums := make(map[string]int64, len(group))
-	err = s.insertRows(ctx, tx, "sessions", sessionColumns, nil, upsertSession, rows, func(r *sql.Rows) error {
+	err = s.insertRows(ctx, tx, "sessions", sessionColumns, upsertSession, rows, func(r *sql.Rows) error {
 		var id string
 		var num int64
 		err := r.Scan(&id, &num)
@@ -251,15 +251,15 @@ func (s *Store) writeSessionParts(ctx context.Context, tx *sql.Tx, nums map[stri
 			words = append(words, []any{num, e.words})
 		}
 	}
-	if err := s.insertRows(ctx, tx, "session_docs", []string{"id", "data"}, nil,
+	if err := s.insertRows(ctx, tx, "session_docs", []string{"id", "data"},
 		"ON CONFLICT (id) DO UPDATE SET data = excluded.data", docs, nil); err != nil {
 		return err
 	}
-	table, params := "search_queue", map[string]string(nil)
+	table := "search_queue"
 	if s.d.indexAtOnce {
-		table, params = "session_search", map[string]string{"words": s.d.wordsParam}
+		table = "session_search"
 	}
-	return s.insertRows(ctx, tx, table, []string{"num", "words"}, params,
+	return s.insertRows(ctx, tx, table, []string{"num", "words"},
 		"ON CONFLICT (num) DO UPDATE SET words = excluded.words", words, nil)
 }
 

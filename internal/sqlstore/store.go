@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +40,7 @@ type Store struct {
 	maxRunCases int // cases of one eval run
 
 	chunks *batcher[*chunkWrite]
+	log    *walSync // SQLite only
 	index  indexer
 	counts countCache
 
@@ -80,14 +82,11 @@ func Open(engine, path, pgURL string, obs Observer) (*Store, error) {
 			}
 		}
 	}
-	writers := 1
-	if engine == "postgres" {
-		writers = 2 // one gathers while the other waits for the disk
-	}
-	s.sessions = newBatcher(writers, maxSessionBatch, writeTimeout, s.flushSessions, observe("sessions"))
-	s.evals = newBatcher(writers, maxEvalBatch, writeTimeout, s.flushEvals, observe("evals"))
-	s.bigEvals = newBatcher(writers, 1, bigEvalTimeout, s.flushEvals, observe("evals"))
-	s.chunks = newBatcher(1, maxChunkBatch, writeTimeout, s.flushChunks, observe("telemetry"))
+	w := s.d.writers
+	s.sessions = newBatcher(w, maxSessionBatch, writeTimeout, s.flushSessions, s.settle, observe("sessions"))
+	s.evals = newBatcher(w, maxEvalBatch, writeTimeout, s.flushEvals, s.settle, observe("evals"))
+	s.bigEvals = newBatcher(w, 1, bigEvalTimeout, s.flushEvals, s.settle, observe("evals"))
+	s.chunks = newBatcher(1, maxChunkBatch, writeTimeout, s.flushChunks, s.settle, observe("telemetry"))
 	s.index.wanted = make(chan struct{}, 1)
 	return s, nil
 }
@@ -99,11 +98,12 @@ func (s *Store) openSQLite(path string) error {
 		}
 	}
 	dsn := func(extra ...string) string {
-		pragmas := append([]string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
+		pragmas := append([]string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)",
 			"temp_store(MEMORY)"}, extra...)
 		q := url.Values{"_pragma": pragmas, "_txlock": {"immediate"}}
 		return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 	}
+	s.log = &walSync{path: path + "-wal"}
 	var err error
 	if s.w, err = sql.Open("sqlite", dsn("cache_size(-16000)", "wal_autocheckpoint(2000)")); err != nil {
 		return err
@@ -147,6 +147,9 @@ func (s *Store) Close() error {
 	s.bigEvals.close()
 	s.chunks.close()
 	s.counts.close()
+	if s.log != nil {
+		s.log.close()
+	}
 	if s.r != s.w {
 		s.r.Close()
 	}
@@ -161,6 +164,9 @@ func (s *Store) Ready(ctx context.Context) error {
 	}
 	if len(missing) > 0 {
 		return errs.New(errs.Unavailable, "the database lacks %d migrations: run sidetone migrate", len(missing))
+	}
+	if s.log != nil {
+		return s.log.state()
 	}
 	return nil
 }
@@ -185,8 +191,25 @@ func (s *Store) Pools() []Pool {
 	return []Pool{of("write", s.w), of("read", s.r)}
 }
 
-// inTx runs f in a write transaction. Conflicts between transactions are tried again a few times.
+// inTx runs f in a write transaction and returns when it is durable.
 func (s *Store) inTx(ctx context.Context, f func(tx *sql.Tx) error) error {
+	if err := s.commit(ctx, f); err != nil {
+		return err
+	}
+	return s.settle()
+}
+
+// settle returns when everything that was committed is durable. PostgreSQL sees to that in its COMMIT.
+func (s *Store) settle() error {
+	if s.log == nil {
+		return nil
+	}
+	return s.log.wait()
+}
+
+// commit runs f in a write transaction, which settle makes durable. Conflicts between transactions are tried again a few
+// times.
+func (s *Store) commit(ctx context.Context, f func(tx *sql.Tx) error) error {
 	var err error
 	for range 5 {
 		if err = s.tryTx(ctx, f); err == nil || !s.d.conflict(err) {
@@ -271,11 +294,11 @@ func (s *Store) prepareWanted(ctx context.Context) error {
 
 // insertRows writes rows of equal length with as few statements as the engine likes. conflict is the ON CONFLICT
 // clause or ""; returning, when not nil, is called for each row the RETURNING clause in conflict yields.
-func (s *Store) insertRows(ctx context.Context, tx *sql.Tx, table string, columns []string, params map[string]string,
+func (s *Store) insertRows(ctx context.Context, tx *sql.Tx, table string, columns []string,
 	conflict string, rows [][]any, returning func(*sql.Rows) error) error {
 	for len(rows) > 0 {
 		n := min(len(rows), s.d.rowsPerInsert)
-		query := s.insertText(table, columns, params, conflict, n)
+		query := insertText(table, columns, conflict, n)
 		args := make([]any, 0, n*len(columns))
 		for _, r := range rows[:n] {
 			args = append(args, r...)
@@ -298,31 +321,25 @@ func (s *Store) insertRows(ctx context.Context, tx *sql.Tx, table string, column
 	return nil
 }
 
-func (s *Store) insertText(table string, columns []string, params map[string]string, conflict string, rows int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "INSERT INTO %s (%s) VALUES ", table, strings.Join(columns, ", "))
-	n := 0
+func insertText(table string, columns []string, conflict string, rows int) string {
+	b := make([]byte, 0, 256+len(conflict)+6*rows*len(columns))
+	b = fmt.Appendf(b, "INSERT INTO %s (%s) VALUES ", table, strings.Join(columns, ", "))
+	n := int64(0)
 	for i := range rows {
 		if i > 0 {
-			b.WriteString(", ")
+			b = append(b, ", "...)
 		}
-		b.WriteByte('(')
-		for j, c := range columns {
+		b = append(b, '(')
+		for j := range columns {
 			if j > 0 {
-				b.WriteString(", ")
+				b = append(b, ", "...)
 			}
 			n++
-			p := fmt.Sprintf("$%d", n)
-			if format, ok := params[c]; ok {
-				p = fmt.Sprintf(format, p)
-			}
-			b.WriteString(p)
+			b = strconv.AppendInt(append(b, '$'), n, 10)
 		}
-		b.WriteByte(')')
+		b = append(b, ')')
 	}
-	b.WriteByte(' ')
-	b.WriteString(conflict)
-	return b.String()
+	return string(append(append(b, ' '), conflict...))
 }
 
 // each calls f for every row and closes rows.

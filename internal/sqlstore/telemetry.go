@@ -47,7 +47,7 @@ func (s *Store) AppendChunks(ctx context.Context, owner string, chunks []session
 }
 
 func (s *Store) flushChunks(ctx context.Context, group []*chunkWrite) error {
-	return s.inTx(ctx, func(tx *sql.Tx) error {
+	return s.commit(ctx, func(tx *sql.Tx) error {
 		var rows [][]any
 		for _, w := range group {
 			rows = appendChunkRows(rows, w.owner, w.chunks)
@@ -64,7 +64,7 @@ func appendChunkRows(rows [][]any, owner string, chunks []storedChunk) [][]any {
 }
 
 func (s *Store) insertChunks(ctx context.Context, tx *sql.Tx, rows [][]any) error {
-	return s.insertRows(ctx, tx, "telemetry_chunks", []string{"owner", "kind", "hash", "data"}, nil, "ON CONFLICT DO NOTHING", rows, nil)
+	return s.insertRows(ctx, tx, "telemetry_chunks", []string{"owner", "kind", "hash", "data"}, "ON CONFLICT DO NOTHING", rows, nil)
 }
 
 // Chunks implements session.Store.

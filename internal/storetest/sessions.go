@@ -171,7 +171,7 @@ func everySessionField(t *testing.T, s sessionStore) {
 	rec.Session.ID = "call: 1/ü?&"
 	rec.Session.Recording.Taken = nil // not kept with the session
 	rec.JobKey = "job key"
-	rec.Tokens = []string{"token"}
+	rec.Words = "token"
 	for _, k := range []session.DocKind{session.DocReport, session.DocLog, session.DocTrace} {
 		rec.Docs[k] = []byte(fmt.Sprintf("document %d \x00\xff", k))
 	}
@@ -369,7 +369,7 @@ func onlyExisting(t *testing.T, s sessionStore) {
 	if _, err := s.Get(t.Context(), "x"); calls != 0 || !errs.Is(err, errs.NotFound) {
 		t.Errorf("%d merges and %v of a session that is not there", calls, err)
 	}
-	s.put("x", func(r *session.Record) { r.Tokens = []string{"kept"} })
+	s.put("x", func(r *session.Record) { r.Words = "kept" })
 	s.apply(c)
 	if calls == 0 || s.get("x").Session.AccountID != "acme" {
 		t.Error("a session that is there did not change")
@@ -404,7 +404,7 @@ func largeSessions(t *testing.T, s sessionStore) {
 	}
 	s.put("big", func(r *session.Record) {
 		r.Docs[session.DocReport] = big
-		r.Tokens = words
+		r.Words = strings.Join(words, " ")
 		r.Session.RoomName = strings.Repeat("long ", 100000)
 		r.Session.Incomplete = []string{strings.Repeat("x", 100000)}
 		for i := range 10000 {
@@ -417,7 +417,7 @@ func largeSessions(t *testing.T, s sessionStore) {
 	if string(st.Docs[session.DocReport]) != string(big) || len(st.Session.RoomName) != 500000 || len(st.Session.Incomplete[0]) != 100000 {
 		t.Error("a large session came back changed")
 	}
-	for _, q := range []string{"w0", `"w15998 w15999"`, "w7 -nothing"} {
+	for _, q := range []string{"w0", `"w99998 w99999"`, "w7 -nothing"} {
 		same(t, q, s.ids(session.Filter{Search: session.ParseQuery(q)}), []string{"big"})
 	}
 }
@@ -427,7 +427,7 @@ func deleteSessions(t *testing.T, s sessionStore) {
 		id := fmt.Sprintf("s%d", i)
 		s.apply(session.Change{Key: exactly(id), Chunks: []session.Chunk{{Kind: session.ChunkSpans, Data: []byte("[" + id + "]")}},
 			Fresh: newRecord(func(r *session.Record) {
-				r.Tokens = []string{"word", id}
+				r.Words = "word " + id
 				r.Docs[session.DocReport], r.Docs[session.DocTrace] = []byte("r"+id), []byte("t"+id)
 				if i%2 == 0 {
 					r.Session.Recording = &session.Recording{Key: "k" + id, Size: 3, SHA256: "h"}

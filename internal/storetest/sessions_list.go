@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func randomSession(r *rand.Rand) *session.Record {
 		}
 		ss.EvalFailCount = max(0, r.IntN(4)-1)
 		for range r.IntN(4) {
-			rec.Tokens = append(rec.Tokens, pick("refund", "order", "返", "金"))
+			rec.Words = strings.TrimSpace(rec.Words + " " + pick("refund", "order", "返", "金"))
 		}
 	})
 }
@@ -137,7 +138,7 @@ func selects(f *session.Filter, rec *session.Record) bool {
 	ok = ok && (f.HasFailedEval == nil || *f.HasFailedEval == (ss.EvalFailCount > 0))
 	ok = ok && (f.MinDurationMS == nil || ss.DurationMS != nil && *ss.DurationMS >= *f.MinDurationMS)
 	ok = ok && (f.MaxDurationMS == nil || ss.DurationMS != nil && *ss.DurationMS <= *f.MaxDurationMS)
-	return ok && f.Search.Matches(rec.Tokens)
+	return ok && f.Search.Matches(rec.Words)
 }
 
 // filterParts are the ways in which a filter can be narrowed, one at a time.
@@ -245,7 +246,7 @@ func freshCounts(t *testing.T, s sessionStore) {
 				reader.ids(f)
 			}
 		}
-		stores[i%2].put(id, func(r *session.Record) { r.Session.AccountID, r.Tokens = "a", []string{"word"} })
+		stores[i%2].put(id, func(r *session.Record) { r.Session.AccountID, r.Words = "a", "word" })
 		for k, reader := range stores {
 			for _, f := range filters {
 				if n := len(reader.ids(f)); n != i+1 {

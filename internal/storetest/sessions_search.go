@@ -56,7 +56,7 @@ func searchOracle(t *testing.T, s sessionStore) {
 			texts[id] = randomText(r, 1+i/2)
 			s.put(id, func(rec *session.Record) {
 				rec.Session.AccountID = fmt.Sprint(seed)
-				rec.Tokens = session.Tokens(texts[id])
+				rec.Words = session.Words(texts[id])
 			})
 		}
 		matched := 0
@@ -65,7 +65,7 @@ func searchOracle(t *testing.T, s sessionStore) {
 			q := session.ParseQuery(text)
 			want := []string{}
 			for id, said := range texts {
-				if q.Matches(session.Tokens(said)) {
+				if q.Matches(session.Words(said)) {
 					want = append(want, id)
 				}
 			}
@@ -99,7 +99,7 @@ func searchIsCurrent(t *testing.T, s sessionStore) {
 	}
 	say := func(st sessionStore, id, text string, sameWords bool) {
 		t.Helper()
-		st.put(id, func(r *session.Record) { r.Tokens, r.SameWords = session.Tokens(text), sameWords })
+		st.put(id, func(r *session.Record) { r.Words, r.SameWords = session.Words(text), sameWords })
 	}
 	say(s, "a", "I want a refund", false)
 	find("refund", "a")
@@ -126,7 +126,7 @@ func searchIsCurrent(t *testing.T, s sessionStore) {
 	if len(rows) != 1 || rows[0].Docs != nil {
 		t.Errorf("%+v: nothing to quote when nothing was searched for", rows)
 	}
-	s.put("c", func(r *session.Record) { r.Tokens, r.Docs[session.DocReport] = []string{"hello"}, []byte("doc") })
+	s.put("c", func(r *session.Record) { r.Words, r.Docs[session.DocReport] = "hello", []byte("doc") })
 	rows, _ = s.list(session.Filter{Search: session.ParseQuery("hello")}, session.Page{Limit: 5})
 	if len(rows) != 1 || string(rows[0].Docs[session.DocReport]) != "doc" {
 		t.Errorf("a search comes without what the snippet is cut from: %+v", rows)
@@ -141,9 +141,9 @@ func searchLongCalls(t *testing.T, s sessionStore) {
 		fmt.Fprintf(&wide, "%05d%s ", i, strings.Repeat("x", 70))
 		often.WriteString([]string{"yes ", "no ", "well "}[i%3])
 	}
-	s.put("wide", func(r *session.Record) { r.Tokens = session.Tokens(wide.String()) })
-	s.put("often", func(r *session.Record) { r.Tokens = session.Tokens(often.String()) })
-	s.put("short", func(r *session.Record) { r.Tokens = session.Tokens("well then") })
+	s.put("wide", func(r *session.Record) { r.Words = session.Words(wide.String()) })
+	s.put("often", func(r *session.Record) { r.Words = session.Words(often.String()) })
+	s.put("short", func(r *session.Record) { r.Words = session.Words("well then") })
 	for q, want := range map[string][]string{"yes": {"often"}, "well -then": {"often"}, "then": {"short"}, `"yes no well"`: {"often"},
 		"00000*": {"wide"}, "09999*": {"wide"}, "-yes -then": {"wide"}} {
 		if got := s.ids(session.Filter{Search: session.ParseQuery(q)}); !slices.Equal(got, want) {

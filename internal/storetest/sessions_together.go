@@ -168,13 +168,13 @@ func deleteWhileWriting(t *testing.T, s sessionStore) {
 			switch {
 			case g < 3:
 				_, err = store.Apply(context.Background(), session.Change{Key: exactly(id), Chunks: []session.Chunk{{Kind: session.ChunkSpans, Data: []byte(`[1]`)}},
-					Fresh: newRecord(func(r *session.Record) { r.Tokens, r.Docs[session.DocLog] = []string{"word"}, []byte("fresh") }),
+					Fresh: newRecord(func(r *session.Record) { r.Words, r.Docs[session.DocLog] = "word", []byte("fresh") }),
 					Merge: func(p session.Prior) (*session.Record, error) {
 						doc, err := p.Doc(session.DocLog)
 						if err == nil && doc == nil {
 							err = errors.New("a session without its document")
 						}
-						return newRecord(func(r *session.Record) { r.Tokens = []string{"word"} }), err
+						return newRecord(func(r *session.Record) { r.Words = "word" }), err
 					}})
 			case g < 5:
 				_, _, err = store.Delete(context.Background(), []string{id, "s0"})
