@@ -37,6 +37,7 @@ func onBoth(t *testing.T, run func(t *testing.T, open func() *Store)) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				s.wideRange = 5 // both ways to read a list
 				t.Cleanup(func() {
 					if s.w.Ping() == nil { // a test may have closed it
 						s.Close()
@@ -394,5 +395,51 @@ func TestPackedSamplesRoundTrip(t *testing.T) {
 		if got, err := unpackSamples(bad); err == nil {
 			t.Errorf("%q is read as %v", bad, got)
 		}
+	}
+}
+
+// TestPostgresWordsMigration: words that were indexed with their places before migration 0006 are found after it.
+func TestPostgresWordsMigration(t *testing.T) {
+	s, err := Open("postgres", "", pgtest.URL(t), Observer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	conn, err := s.w.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	run := func(query string) {
+		t.Helper()
+		if _, err := conn.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(`CREATE TABLE schema_migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)`)
+	names, err := migrationNames(s.d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if name < "0006" {
+			if _, err := s.applyMigration(t.Context(), conn, name, testNow); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	run(`ALTER TABLE session_search DROP CONSTRAINT session_search_num_fkey`)
+	run(`INSERT INTO session_search VALUES (1, $$'refund':2,4 'a':1 'or':3$$), (2, '')`)
+	migrated(t, s)
+	for num, want := range map[int]string{1: "a refund or refund", 2: ""} {
+		var got string
+		if err := conn.QueryRowContext(t.Context(), `SELECT words FROM session_search WHERE num = $1`, num).Scan(&got); err != nil || got != want {
+			t.Errorf("session %d: %q, %v", num, got, err)
+		}
+	}
+	var num int64
+	if err := conn.QueryRowContext(t.Context(), `SELECT num FROM session_search WHERE `+
+		tsvectorMatch(session.ParseQuery(`"or refund"`).Must, nil, func(v any) string { return "'" + strings.ReplaceAll(v.(string), "'", "''") + "'" })).Scan(&num); err != nil || num != 1 {
+		t.Errorf("found %d, %v", num, err)
 	}
 }

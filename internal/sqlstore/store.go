@@ -38,6 +38,7 @@ type Store struct {
 	bigEvals *batcher[*evalWrite] // posts that go alone
 
 	maxRunCases int // cases of one eval run
+	wideRange   int
 
 	chunks *batcher[*chunkWrite]
 	log    *walSync // SQLite only
@@ -60,7 +61,7 @@ type Observer struct {
 // Open connects to a database. SQLite: path is the file, created with its folder when missing. PostgreSQL: url. A
 // PostgreSQL server that is away is not an error here: every later call answers Unavailable until it is back.
 func Open(engine, path, pgURL string, obs Observer) (*Store, error) {
-	s := &Store{stmts: map[string]*sql.Stmt{}, maxRunCases: maxRunCases}
+	s := &Store{stmts: map[string]*sql.Stmt{}, maxRunCases: maxRunCases, wideRange: wideRange}
 	var err error
 	switch engine {
 	case "sqlite":
