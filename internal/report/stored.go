@@ -34,7 +34,7 @@ type storedHeader struct {
 }
 
 // EncodeDoc makes the document to store of an upload and of the report that Parse made of it. ParseDoc gives the same
-// report again.
+// report again. The document may share its memory with the upload, of which it is to be made once.
 func EncodeDoc(u Upload, r *session.Report) []byte {
 	header, err := json.Marshal(storedHeader{
 		SessionID: r.SessionID, RoomID: r.RoomID, JobID: r.JobID, RoomName: r.RoomName,
@@ -45,15 +45,17 @@ func EncodeDoc(u Upload, r *session.Report) []byte {
 	if err != nil {
 		panic("report: a struct of strings and numbers did not marshal: " + err.Error())
 	}
-	doc := make([]byte, 0, 1+binary.MaxVarintLen64+len(header)+len(u.ChatHistory))
+	front := make([]byte, 1, 1+binary.MaxVarintLen64+len(header))
+	front[0] = docWithoutChat
 	if u.HasChatHistory {
-		doc = append(doc, docWithChat)
-	} else {
-		doc = append(doc, docWithoutChat)
+		front[0] = docWithChat
 	}
-	doc = binary.AppendUvarint(doc, uint64(len(header)))
-	doc = append(doc, header...)
-	return append(doc, u.ChatHistory...)
+	front = append(binary.AppendUvarint(front, uint64(len(header))), header...)
+	if n := len(u.chatRoom) - len(front); n >= 0 { // the chat history stays where it is
+		copy(u.chatRoom[n:], front)
+		return u.chatRoom[n : len(u.chatRoom)+len(u.ChatHistory)]
+	}
+	return append(front, u.ChatHistory...)
 }
 
 // splitDoc takes a stored document apart; chat is nil when the report had no chat history.

@@ -6,6 +6,7 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"sidetone/internal/errs"
 )
@@ -26,7 +28,14 @@ type Upload struct {
 	ChatHistory    []byte
 	HasChatHistory bool
 	HasAudio       bool // a non-empty audio part was there
+
+	// chatRoom is free space right before ChatHistory in memory, for EncodeDoc.
+	chatRoom []byte
 }
+
+// docRoom is how much space Read leaves before the chat history, in bytes: enough for what EncodeDoc puts there, of
+// nearly every report.
+const docRoom = 1 << 10
 
 // Limits bound an upload, in bytes.
 type Limits struct {
@@ -50,7 +59,14 @@ func Read(contentType string, body io.Reader, lim Limits, audio func(io.Reader) 
 	if err != nil || !strings.HasPrefix(mediaType, "multipart/") || params["boundary"] == "" {
 		return u, errs.New(errs.UnsupportedType, "the body must be multipart/form-data with a boundary, with the parts header, chat_history and audio")
 	}
-	src := &source{r: body, left: lim.Body, limit: lim.Body}
+	// The multipart package reads 4 KB at a time: without larger reads below, that would be as many system calls.
+	buffered := buffers.Get().(*bufio.Reader)
+	buffered.Reset(io.LimitReader(body, lim.Body+1)) // one more tells a body that ends at the limit from one that goes on
+	defer func() {
+		buffered.Reset(nil)
+		buffers.Put(buffered)
+	}()
+	src := &source{r: buffered, left: lim.Body, limit: lim.Body}
 	parts := multipart.NewReader(src, params["boundary"])
 	for {
 		src.between, src.budget = true, maxPartHeader
@@ -72,6 +88,8 @@ func Read(contentType string, body io.Reader, lim Limits, audio func(io.Reader) 
 	return u, nil
 }
 
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
+
 // take reads one part to its end.
 func (u *Upload) take(part *multipart.Part, src *source, limit int64, audio func(io.Reader) error) (err error) {
 	name := part.FormName()
@@ -84,12 +102,15 @@ func (u *Upload) take(part *multipart.Part, src *source, limit int64, audio func
 	switch name {
 	case partHeader:
 		if err = twice(u.Header != nil); err == nil {
-			u.Header, err = readPart(part, src, name, 1<<10, limit)
+			u.Header, err = readPart(part, src, name, 0, 1<<10, limit)
 			u.HeaderProto = isProto(part, u.Header)
 		}
 	case partChat:
 		if err = twice(u.HasChatHistory); err == nil {
-			u.ChatHistory, err = readPart(part, src, name, 48<<10, limit)
+			u.ChatHistory, err = readPart(part, src, name, docRoom, 48<<10, limit)
+			if err == nil {
+				u.ChatHistory, u.chatRoom = u.ChatHistory[docRoom:], u.ChatHistory[:docRoom]
+			}
 			u.HasChatHistory = err == nil
 		}
 	case partAudio:
@@ -122,18 +143,19 @@ func (u *Upload) takeAudio(r *partReader, audio func(io.Reader) error) error {
 	return err
 }
 
-// readPart reads a part of at most limit bytes into memory. Its room is the part's Content-Length, which is trusted up
-// to a point, else usual.
-func readPart(part *multipart.Part, src *source, name string, usual, limit int64) ([]byte, error) {
+// readPart reads a part of at most limit bytes into memory, behind room free bytes. It makes space for the part's
+// Content-Length, which is trusted up to a point, else for usual bytes.
+func readPart(part *multipart.Part, src *source, name string, room, usual, limit int64) ([]byte, error) {
 	const trusted = 256 << 10
 	if n, err := strconv.ParseInt(part.Header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
 		usual = min(n, trusted) + 1 // with a byte to spare the end is seen without growing
 	}
-	buf := make([]byte, 0, min(usual, limit+1))
+	limit += room
+	buf := make([]byte, room, min(room+usual, limit+1))
 	r := partReader{part: part, src: src, name: name}
 	for {
 		if int64(len(buf)) > limit {
-			return nil, invalidPart(errs.TooLarge, name, "the part may have at most %d bytes", limit)
+			return nil, invalidPart(errs.TooLarge, name, "the part may have at most %d bytes", limit-room)
 		}
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]

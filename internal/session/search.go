@@ -2,6 +2,7 @@ package session
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -59,9 +60,14 @@ func searchLine(it *Item) string {
 // letters, digits and marks only, are valid UTF-8 of at most 64 bytes, and there are at most MaxTokens of them, fewer if
 // they are very long.
 func Words(text string) string {
-	folded, _ := scan(text)
-	return folded
+	s := scanners.Get().(*scanner)
+	defer scanners.Put(s)
+	s.scan(text)
+	return string(s.buf)
 }
+
+// scanners keep their room from one text to the next: every report passes through Words.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
 func words(folded string, toks []token) []string {
 	ws := make([]string, len(toks))
@@ -80,34 +86,37 @@ type token struct {
 
 // scan finds the tokens of text. The folded text holds them with a space between.
 func scan(text string) (folded string, toks []token) {
-	s := scanner{
-		text: text,
-		buf:  make([]byte, 0, min(len(text)+1, 1<<16)),
-		toks: make([]token, 0, min(len(text)/5+1, 1<<14)),
-	}
-	for i := 0; i < len(text); {
+	var s scanner
+	s.scan(text)
+	return string(s.buf), s.toks
+}
+
+func (s *scanner) scan(text string) {
+	*s = scanner{text: text, buf: s.buf[:0], toks: s.toks[:0]}
+	for i := 0; i < len(text) && !s.full; {
 		c := text[i]
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(text[i:])
 			s.wide += n - 1
 			s.rune(r, i, i+n)
 			i += n
-		} else {
-			if f := asciiFold[c]; f == 0 {
-				s.open = false
-			} else {
-				if (!s.open || s.single) && !s.begin(i, 1) {
-					break
-				}
-				s.add(f, i+1)
-			}
+			continue
+		}
+		if asciiFold[c] == 0 {
+			s.open = false
 			i++
+			continue
 		}
-		if s.full {
-			break
+		j := i + 1
+		for j < len(text) && text[j] < utf8.RuneSelf && asciiFold[text[j]] != 0 {
+			j++
 		}
+		if s.open && !s.single || s.begin(i, 1) {
+			s.add(text[i:j], j)
+		}
+		i = j
 	}
-	return string(s.buf), s.toks
+	s.text = "" // the scanner may live longer
 }
 
 type scanner struct {
@@ -151,16 +160,20 @@ func (s *scanner) begin(i, n int) bool {
 	return true
 }
 
-// add appends one ASCII byte to the open token, whose source now ends at byte end.
-func (s *scanner) add(c byte, end int) {
+// add appends ASCII letters and digits to the open token, whose source now ends at byte end.
+func (s *scanner) add(run string, end int) {
 	t := &s.toks[len(s.toks)-1]
 	t.end, t.endAt = end, end-s.wide
-	if s.cut || t.to-t.from == maxTokenBytes {
-		s.cut = true
+	if s.cut {
 		return
 	}
-	s.buf = append(s.buf, c)
-	t.to++
+	if room := maxTokenBytes - (t.to - t.from); len(run) > room {
+		run, s.cut = run[:room], true
+	}
+	for i := range len(run) {
+		s.buf = append(s.buf, asciiFold[run[i]])
+	}
+	t.to = len(s.buf)
 }
 
 // addRune is add for any rune.
@@ -230,11 +243,9 @@ func (s *scanner) part(r rune, i, j int) {
 		}
 		s.single = single
 		if spelt := letterFold(r); spelt != "" {
-			for k := range len(spelt) {
-				s.add(spelt[k], j)
-			}
+			s.add(spelt, j)
 		} else if r < utf8.RuneSelf {
-			s.add(asciiFold[r], j)
+			s.add(string(r), j)
 		} else {
 			s.addRune(unicode.ToLower(r), j)
 		}

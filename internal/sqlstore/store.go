@@ -322,7 +322,19 @@ func (s *Store) insertRows(ctx context.Context, tx *sql.Tx, table string, column
 	return nil
 }
 
+// insertTexts remembers what insertText made. A table is always written with the same columns.
+var insertTexts sync.Map
+
+type insertKey struct {
+	table, conflict string
+	columns, rows   int
+}
+
 func insertText(table string, columns []string, conflict string, rows int) string {
+	key := insertKey{table, conflict, len(columns), rows}
+	if text, ok := insertTexts.Load(key); ok {
+		return text.(string)
+	}
 	b := make([]byte, 0, 256+len(conflict)+6*rows*len(columns))
 	b = fmt.Appendf(b, "INSERT INTO %s (%s) VALUES ", table, strings.Join(columns, ", "))
 	n := int64(0)
@@ -340,7 +352,9 @@ func insertText(table string, columns []string, conflict string, rows int) strin
 		}
 		b = append(b, ')')
 	}
-	return string(append(append(b, ' '), conflict...))
+	text := string(append(append(b, ' '), conflict...))
+	insertTexts.Store(key, text)
+	return text
 }
 
 // each calls f for every row and closes rows.
