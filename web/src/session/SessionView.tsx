@@ -29,8 +29,8 @@ export function SessionView({ session: reported }: { session: SessionDetail }) {
     [spans.data, timeline],
   );
   const [selected, setSelected] = useState<SpanRow | null>(null);
-  const { peaks, failed: waveformFailed } = usePeaks(session.record_url);
   const playback = usePlayback(session.record_url);
+  const { peaks, failed: waveformFailed } = usePeaks(session.record_url, playback);
   playback?.setAxis(timeline.audioOffset, timeline.duration);
   const placed = usePositionInURL(playback, timeline);
 
