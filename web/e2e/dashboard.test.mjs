@@ -6,6 +6,7 @@ import alerts from "./suites/alerts.mjs";
 import emptyServer from "./suites/empty.mjs";
 import evals from "./suites/evals.mjs";
 import hardCalls from "./suites/hardCalls.mjs";
+import longCall from "./suites/longCall.mjs";
 import pictures from "./suites/pictures.mjs";
 import session from "./suites/session.mjs";
 import sessions from "./suites/sessions.mjs";
@@ -30,4 +31,5 @@ alerts(world); // leaves a rule that has fired, which the next two show
 pictures(world);
 accessibility(world);
 hardCalls(world); // adds calls that the pictures should not have
+longCall(world);
 emptyServer(world);
