@@ -3,6 +3,7 @@ import { launchBrowser } from "./browser.mjs";
 import { startServer } from "./server.mjs";
 import accessibility from "./suites/accessibility.mjs";
 import alerts from "./suites/alerts.mjs";
+import deleting from "./suites/deleting.mjs";
 import emptyServer from "./suites/empty.mjs";
 import evals from "./suites/evals.mjs";
 import hardCalls from "./suites/hardCalls.mjs";
@@ -32,4 +33,5 @@ pictures(world);
 accessibility(world);
 hardCalls(world); // adds calls that the pictures should not have
 longCall(world);
+deleting(world);
 emptyServer(world);
