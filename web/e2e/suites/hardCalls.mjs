@@ -4,7 +4,7 @@ import { openPage } from "../browser.mjs";
 import { position } from "./session.mjs";
 
 /** Sends a session report as an agent without a recording does. */
-async function send(url, sessionId, body, start) {
+export async function send(url, sessionId, body, start) {
   const form = new FormData();
   form.set("header", new Blob([JSON.stringify({ session_id: sessionId, start_time: start, transport: "sip" })], { type: "application/json" }), "header.json");
   form.set("chat_history", new Blob([JSON.stringify(body)], { type: "application/json" }), "chat_history.json");
@@ -12,7 +12,7 @@ async function send(url, sessionId, body, start) {
   assert.equal(response.status, 200, await response.text());
 }
 
-const message = (id, role, at, words, seconds, metrics = {}) => ({
+export const message = (id, role, at, words, seconds, metrics = {}) => ({
   id,
   type: "message",
   role,
@@ -57,6 +57,28 @@ export default function hardCalls(world) {
       });
       assert.ok(took < 4_000, `forty steps of zoom took ${Math.round(took)} ms`);
       await page.keyboard.press("End");
+      await check();
+    });
+
+    it("says so when there are more spans and lines than it shows", async () => {
+      const count = 10_200;
+      const start = Date.now() - 600_000;
+      const nano = (index) => `${BigInt(start + index * 50) * 1_000_000n}`;
+      const owner = [{ key: "room_id", value: { stringValue: "talkative" } }, { key: "job_id", value: { stringValue: "AJ_talkative" } }];
+      const sendRecords = async (signal, records) => {
+        const response = await fetch(`${world.server.url}/observability/${signal}/otlp/v0`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(records) });
+        assert.equal(response.status, 200, await response.text());
+      };
+      const indexes = Array.from({ length: count }, (_, index) => index);
+      const traceId = "5".repeat(32);
+      const spans = indexes.map((index) => ({ traceId, spanId: (index + 1).toString(16).padStart(16, "0"), name: "step", startTimeUnixNano: nano(index), endTimeUnixNano: nano(index + 1), attributes: owner }));
+      const logRecords = indexes.map((index) => ({ timeUnixNano: nano(index), severityNumber: 9, severityText: "INFO", body: { stringValue: `line ${index}` }, attributes: owner }));
+      await sendRecords("traces", { resourceSpans: [{ scopeSpans: [{ spans }] }] });
+      await sendRecords("logs", { resourceLogs: [{ scopeLogs: [{ logRecords }] }] });
+      const { page, check } = await openPage(world.browser, world.server.url);
+      await page.goto("/sessions/talkative?tab=logs");
+      await page.getByText("Showing the first 10,000 of 10,200 spans.").waitFor();
+      await page.getByText("Showing the first 10,000 of 10,200 lines.").waitFor();
       await check();
     });
 

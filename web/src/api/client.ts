@@ -46,13 +46,23 @@ export async function answerOf<T>(pending: Promise<Answer>): Promise<T> {
 /** Pages of a list are read until all of it is here, but no more than this many. */
 const maxPages = 10;
 
+export interface WholeList<T> {
+  rows: T[];
+  /** How many the server has; more than rows when there are too many to read. */
+  total: number;
+}
+
 /** Reads a whole list that is shown as a whole, such as the spans of a call. */
-export async function allPages<T>(page: (offset: number) => Promise<{ meta: { next: string | null }; objects: T[] }>): Promise<T[]> {
+export async function allPages<T>(
+  page: (offset: number) => Promise<{ meta: { next: string | null; total_count: number }; objects: T[] }>,
+): Promise<WholeList<T>> {
   const rows: T[] = [];
+  let total = 0;
   for (let read = 0; read < maxPages; read++) {
     const { meta, objects } = await page(rows.length);
     rows.push(...objects);
+    total = meta.total_count;
     if (meta.next === null || objects.length === 0) break;
   }
-  return rows;
+  return { rows, total };
 }

@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { list, record } from "../session/model/loose";
 import { allPages, answerOf, api } from "./client";
 import type {
@@ -79,6 +79,18 @@ export function useLogs(id: string, active: boolean) {
         ),
       ),
     refetchInterval: active ? listRefreshMS : false,
+  });
+}
+
+export function useDeleteSession(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: () => answerOf(api.DELETE("/api/sessions", { body: { session_ids: [id] } })),
+    onSuccess: () => {
+      void queries.invalidateQueries({ queryKey: ["sessions"] });
+      // Its page is still open and must not ask for it again; whoever comes back to it must.
+      void queries.invalidateQueries({ queryKey: ["session", id], refetchType: "none" });
+    },
   });
 }
 

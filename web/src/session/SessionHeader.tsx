@@ -6,6 +6,7 @@ import { formatCost, formatDuration, formatLatency, plural, SLOW_REPLY_MS } from
 import { CopyText } from "../ui/CopyText";
 import { StatusBadge } from "../ui/StatusBadge";
 import { TimeText } from "../ui/TimeText";
+import { DeleteSessionButton } from "./DeleteSessionButton";
 import { JudgeVerdict } from "./JudgeVerdict";
 import type { Timeline } from "./model/timeline";
 import classes from "./SessionHeader.module.css";
@@ -37,6 +38,9 @@ export function SessionHeader({ session, timeline }: { session: SessionDetail; t
           <span className="mono">{session.id}</span>
           <CopyText value={session.id} label="Copy the session id" />
         </Group>
+        <div className={classes.actions}>
+          <DeleteSessionButton id={session.id} />
+        </div>
       </div>
       <div className={classes.facts}>
         <TimeText iso={session.started_at} />

@@ -2,6 +2,7 @@ import { Text } from "@mantine/core";
 import { useCallback, useMemo, useState } from "react";
 import { useSpans } from "../api/queries";
 import type { SessionDetail, Span } from "../api/types";
+import { CutShort } from "../ui/CutShort";
 import { ErrorBox } from "../ui/ErrorBox";
 import { SpanDetails } from "./SpanDetails";
 import { SessionHeader } from "./SessionHeader";
@@ -22,15 +23,16 @@ const noSpans: Span[] = [];
 
 export function SessionView({ session: reported }: { session: SessionDetail }) {
   const spans = useSpans(reported.id, reported.state === "active");
-  const session = useMemo(() => withTurnsFromSpans(reported, spans.data ?? noSpans), [reported, spans.data]);
-  const timeline = useMemo(() => buildTimeline(session, spans.data ?? noSpans), [session, spans.data]);
+  const read = spans.data?.rows ?? noSpans;
+  const session = useMemo(() => withTurnsFromSpans(reported, read), [reported, read]);
+  const timeline = useMemo(() => buildTimeline(session, read), [session, read]);
   const rows = useMemo(
-    () => (spans.data && timeline.originMS !== null ? buildSpanRows(spans.data, timeline.originMS, timeline.duration) : []),
-    [spans.data, timeline],
+    () => (timeline.originMS !== null ? buildSpanRows(read, timeline.originMS, timeline.duration) : []),
+    [read, timeline],
   );
   const [selected, setSelected] = useState<SpanRow | null>(null);
-  const { peaks, failed: waveformFailed } = usePeaks(session.record_url);
   const playback = usePlayback(session.record_url);
+  const { peaks, failed: waveformFailed } = usePeaks(session.record_url, playback);
   playback?.setAxis(timeline.audioOffset, timeline.duration);
   const placed = usePositionInURL(playback, timeline);
 
@@ -50,6 +52,7 @@ export function SessionView({ session: reported }: { session: SessionDetail }) {
     <>
       <SessionHeader session={session} timeline={timeline} />
       {spans.isError && <ErrorBox title="The spans could not be read" error={spans.error} onRetry={() => void spans.refetch()} />}
+      <CutShort list={spans.data} of="spans" />
       <div className={classes.stage}>
         <div className={`panel ${classes.left}`}>
           {timeline.originMS === null ? (

@@ -59,6 +59,21 @@ export class Playback {
     this.duration = duration;
   }
 
+  /** Resolves as soon as the player waits for no bytes: whoever else reads the recording lets it go first. */
+  served(): Promise<void> {
+    const { audio } = this;
+    if (!audio || !isHungry(audio)) return Promise.resolve();
+    const changes = ["loadedmetadata", "seeked", "canplay", "pause", "error"];
+    return new Promise((resolve) => {
+      const look = () => {
+        if (isHungry(audio)) return;
+        for (const change of changes) audio.removeEventListener(change, look);
+        resolve();
+      };
+      for (const change of changes) audio.addEventListener(change, look);
+    });
+  }
+
   seek(position: number) {
     const target = Math.min(Math.max(0, position), this.duration);
     if (this.audio) this.audio.currentTime = Math.max(0, target - this.offset);
@@ -129,6 +144,12 @@ export class Playback {
     this.state = { ...this.state, ...change };
     for (const listener of this.listeners) listener();
   }
+}
+
+function isHungry(audio: HTMLAudioElement): boolean {
+  if (audio.error) return false;
+  if (audio.readyState < HTMLMediaElement.HAVE_METADATA || audio.seeking) return true;
+  return !audio.paused && !audio.ended && audio.readyState < HTMLMediaElement.HAVE_FUTURE_DATA;
 }
 
 /** Left is the caller, right the agent; both are heard on both sides, so that a muted one leaves no dead ear. */

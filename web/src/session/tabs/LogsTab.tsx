@@ -4,6 +4,7 @@ import { useLogs } from "../../api/queries";
 import type { LogRecord, SessionDetail } from "../../api/types";
 import { formatUTC } from "../../format/time";
 import { formatCount, MISSING, plural } from "../../format/units";
+import { CutShort } from "../../ui/CutShort";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { TableSkeleton } from "../../ui/TableSkeleton";
 import classes from "./Tabs.module.css";
@@ -26,14 +27,14 @@ export function LogsTab({ session }: { session: SessionDetail }) {
   const [limit, setLimit] = useState(shownAtOnce);
   const matching = useMemo(() => {
     const wanted = words.toLowerCase();
-    return (logs.data ?? []).filter(
+    return (logs.data?.rows ?? []).filter(
       (line) => line.severity_number >= Number(level) && (line.body ?? "").toLowerCase().includes(wanted),
     );
   }, [logs.data, level, words]);
 
   if (logs.isError) return <ErrorBox title="The logs could not be read" error={logs.error} onRetry={() => void logs.refetch()} />;
   if (!logs.data) return <TableSkeleton rows={6} />;
-  if (logs.data.length === 0) {
+  if (logs.data.rows.length === 0) {
     return (
       <Text c="dimmed" size="sm">
         The agent sent no log lines for this session. LiveKit agents send them with record=True (or logs=True).
@@ -46,9 +47,10 @@ export function LogsTab({ session }: { session: SessionDetail }) {
         <Select size="xs" label="Level" data={levels} value={level} onChange={(value) => setLevel(value ?? "0")} allowDeselect={false} />
         <TextInput size="xs" label="Contains" value={words} onChange={(event) => setWords(event.currentTarget.value)} />
         <Text size="sm" c="dimmed" className="num">
-          {formatCount(matching.length)} of {plural(logs.data.length, "line")}
+          {formatCount(matching.length)} of {plural(logs.data.rows.length, "line")}
         </Text>
       </div>
+      <CutShort list={logs.data} of="lines" />
       <div className={`panel ${classes.logs}`}>
         {matching.slice(0, limit).map((line, index) => (
           <LogLine key={index} line={line} />

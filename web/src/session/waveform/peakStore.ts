@@ -1,4 +1,4 @@
-import type { Peaks } from "./peaks";
+import type { PeakProgress } from "./peaks";
 
 /** Keeps computed waveforms in the browser, so that a recording is read once. Without storage it keeps nothing. */
 
@@ -6,12 +6,12 @@ const databaseName = "sidetone";
 const storeName = "peaks";
 const maxKept = 200;
 
-export async function loadPeaks(key: string): Promise<Peaks | null> {
+export async function loadPeaks(key: string): Promise<PeakProgress | null> {
   const found = await withStore("readonly", (store) => store.get(key));
-  return (found as Peaks | undefined) ?? null;
+  return (found as PeakProgress | undefined) ?? null;
 }
 
-export async function savePeaks(key: string, peaks: Peaks): Promise<void> {
+export async function savePeaks(key: string, peaks: PeakProgress): Promise<void> {
   const keys = (await withStore("readonly", (store) => store.getAllKeys())) as IDBValidKey[] | null;
   if (keys && keys.length >= maxKept) await withStore("readwrite", (store) => store.clear());
   await withStore("readwrite", (store) => store.put(peaks, key));

@@ -1,3 +1,4 @@
+import type { ChunkReader } from "./chunks";
 import { scanPages } from "./ogg";
 
 /** Loudest sample in each step of 20 ms, 0 to 255, per channel. */
@@ -16,37 +17,57 @@ const decodeRate = 8_000;
 /** Seconds that are decoded at once: about 4 MB of samples, whatever the length of the call. */
 const pieceSeconds = 60;
 
+/** How far a recording was measured, with what is needed to go on from there later. */
+export interface PeakProgress extends Peaks {
+  /** The pages that describe the stream, null before they were read. */
+  header: Uint8Array<ArrayBuffer> | null;
+  /** The first byte that was not measured yet. */
+  next: number;
+  complete: boolean;
+}
+
+interface PeakListeners {
+  /** After every piece. */
+  onPeaks: (peaks: Peaks) => void;
+  /** After every chunk: from here it can be gone on with. */
+  onProgress: (progress: PeakProgress) => Promise<void>;
+}
+
 /**
- * Reads a recording piece by piece and reports the peaks as they grow. A two-hour call never sits in memory
- * uncompressed: whole pages of about a minute are decoded, measured and dropped.
+ * Reads a recording chunk by chunk and reports the peaks as they grow. A two-hour call never sits in memory, neither
+ * compressed nor uncompressed: the next chunk is asked for when the last one is measured and dropped.
  */
-export async function computePeaks(
-  recordingURL: string,
-  signal: AbortSignal,
-  onProgress: (peaks: Peaks) => void,
-): Promise<Peaks> {
-  const response = await fetch(recordingURL, { signal });
-  if (!response.ok || !response.body) throw new Error(`The recording answered with status ${response.status}.`);
-  const reader = response.body.getReader();
-  const builder = new PeakBuilder();
+export async function computePeaks(readChunk: ChunkReader, begun: PeakProgress | null, listeners: PeakListeners): Promise<Peaks> {
+  const builder = new PeakBuilder(begun);
   let pending: Uint8Array<ArrayBuffer> = new Uint8Array(0);
-  for (let finished = false; !finished; ) {
-    const { done, value } = await reader.read();
-    finished = done;
-    if (value) pending = joined(pending, value);
-    const used = await builder.take(pending, finished, () => onProgress(builder.peaks()));
-    if (used > 0) pending = pending.slice(used);
+  let position = begun?.next ?? 0;
+  for (let complete = false; !complete; ) {
+    const { bytes, last } = await readChunk(position);
+    complete = last;
+    position += bytes.length;
+    pending = joined(pending, bytes);
+    const used = await builder.take(pending, complete, () => listeners.onPeaks(builder.peaks()));
+    pending = pending.slice(used);
+    await listeners.onProgress({ ...builder.peaks(), header: builder.header, next: position - pending.length, complete });
   }
   return builder.peaks();
 }
 
 class PeakBuilder {
-  private header: Uint8Array<ArrayBuffer> | null = null;
-  private caller = new Uint8Array(PEAKS_PER_SECOND * 600);
-  private agent = new Uint8Array(PEAKS_PER_SECOND * 600);
-  private seconds = 0;
-  private scanned = 0;
-  private pieceStart = 0;
+  header: Uint8Array<ArrayBuffer> | null;
+  private caller: Uint8Array;
+  private agent: Uint8Array;
+  private scanned: number;
+  private pieceStart: number;
+
+  constructor(begun: PeakProgress | null) {
+    this.header = begun?.header ?? null;
+    this.scanned = begun?.caller.length ?? 0;
+    this.pieceStart = begun?.seconds ?? 0;
+    const room = Math.max(PEAKS_PER_SECOND * 600, this.scanned);
+    this.caller = grown(begun?.caller ?? new Uint8Array(0), room);
+    this.agent = grown(begun?.agent ?? new Uint8Array(0), room);
+  }
 
   /** Decodes the complete pieces in bytes and returns how many bytes it is done with. */
   async take(bytes: Uint8Array<ArrayBuffer>, final: boolean, onPiece: () => void): Promise<number> {
@@ -79,7 +100,7 @@ class PeakBuilder {
 
   peaks(): Peaks {
     const count = Math.min(this.scanned, this.caller.length);
-    return { caller: this.caller.slice(0, count), agent: this.agent.slice(0, count), seconds: this.seconds };
+    return { caller: this.caller.slice(0, count), agent: this.agent.slice(0, count), seconds: this.pieceStart };
   }
 
   private async decode(pages: Uint8Array<ArrayBuffer>, endSeconds: number | null) {
@@ -93,7 +114,6 @@ class PeakBuilder {
     measure(samples.getChannelData(Math.min(1, samples.numberOfChannels - 1)), step, this.agent, base);
     this.scanned = base + steps;
     this.pieceStart = endSeconds ?? this.pieceStart + samples.duration;
-    this.seconds = this.pieceStart;
   }
 
   private reserve(count: number) {
