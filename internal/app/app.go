@@ -144,8 +144,8 @@ func (a *App) background(name string, f func(context.Context)) {
 func (a *App) upkeep(sessions *session.Service) {
 	a.background("search index", func(ctx context.Context) {
 		loop.OnDemand(ctx, a.store.IndexWanted(), indexPause, func(ctx context.Context, _ time.Time) (next time.Time) {
-			if err := a.store.IndexQueued(ctx); err != nil && ctx.Err() == nil {
-				a.log.Warn("words for the search could not be indexed; they stay queued", "error", err)
+			if err := a.store.IndexWords(ctx); err != nil && ctx.Err() == nil {
+				a.log.Warn("words for the search could not be indexed; that is tried again", "error", err)
 			}
 			return next
 		})

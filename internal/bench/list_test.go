@@ -160,7 +160,7 @@ func fill(b *testing.B, store *sqlstore.Store, n int) {
 			case <-done:
 				return
 			case <-store.IndexWanted():
-				if err := store.IndexQueued(context.Background()); err != nil {
+				if err := store.IndexWords(context.Background()); err != nil {
 					b.Error(err)
 				}
 			}
@@ -183,7 +183,7 @@ func fill(b *testing.B, store *sqlstore.Store, n int) {
 	wg.Wait()
 	close(done)
 	indexing.Wait()
-	if err := store.IndexQueued(b.Context()); err != nil {
+	if err := store.IndexWords(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 }

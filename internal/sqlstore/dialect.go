@@ -57,14 +57,15 @@ type dialect struct {
 
 	searchKey    string // the column of session_search that is a session's num
 	searchDelete string // deletes the entry of session $1
-	// indexAtOnce is set where the engine itself gathers additions to the index of words (GIN's pending list), so that a
-	// queue of ours would only write everything twice.
-	indexAtOnce bool
-	takeQueued  string // removes up to $1 sessions from search_queue and returns num and words; unused with indexAtOnce
+	// Words go through search_queue into the index where takeQueued is set, which removes up to $1 sessions from there and
+	// returns num and words. Where the engine gathers additions itself, mergeIndex takes in what it has gathered: else an
+	// insert does once the list is long, and a report waits for it.
+	takeQueued, mergeIndex string
 	// searchMatch gives the condition on session_search that all of must and none of not are there, where must is not
 	// empty, or that any of not is there; arg adds an argument and returns its placeholder.
 	searchMatch func(must, not []session.Phrase, arg func(any) string) string
 
+	forbidden func(error) bool // the database's user may not do this
 	transient func(error) bool // the database is away, overloaded or refused for now
 	conflict  func(error) bool // two transactions met: trying again helps
 }
@@ -89,6 +90,7 @@ var sqliteDialect = dialect{
 	searchDelete:   `DELETE FROM session_search WHERE rowid = $1`,
 	takeQueued:     `DELETE FROM search_queue WHERE num IN (SELECT num FROM search_queue ORDER BY num LIMIT $1) RETURNING num, words`,
 	searchMatch:    fts5Match,
+	forbidden:      func(error) bool { return false },
 	transient:      sqliteTransient,
 	conflict:       func(error) bool { return false },
 }
@@ -110,9 +112,13 @@ var postgresDialect = dialect{
 	version:          `SELECT pg_current_snapshot()::text`,
 	searchKey:        "num",
 	searchDelete:     `DELETE FROM session_search WHERE num = $1`,
-	indexAtOnce:      true,
+	mergeIndex:       `SELECT gin_clean_pending_list('session_search_words')`,
 	searchMatch:      tsvectorMatch,
-	transient:        postgresTransient,
+	forbidden: func(err error) bool {
+		var pg *pgconn.PgError
+		return errors.As(err, &pg) && pg.Code == "42501"
+	},
+	transient: postgresTransient,
 	conflict: func(err error) bool {
 		var pg *pgconn.PgError
 		return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")

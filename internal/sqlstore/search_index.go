@@ -14,11 +14,13 @@ const (
 	indexBatch = 200
 )
 
-// indexer moves words from the queue into the search index, many sessions at a time: each transaction of FTS5 writes a
-// segment of its own that must be merged with others later. The queue is a table, so nothing is forgotten in a crash, and
-// any process may empty it.
+// indexer extends the index of words by many sessions at a time. On SQLite it moves words from the queue: each transaction
+// of FTS5 writes a segment of its own that must be merged with others later. The queue is a table, so nothing is forgotten
+// in a crash, and any process may empty it. On PostgreSQL the words are in the index at once, in GIN's own list of
+// additions, which is merged.
 type indexer struct {
-	queued atomic.Int64 // roughly; other processes queue too
+	queued atomic.Int64 // by this process, ever
+	merged atomic.Int64 // the same at the last merge
 	wanted chan struct{}
 	one    sync.Mutex // one pass at a time in this process
 }
@@ -33,15 +35,30 @@ func (x *indexer) added() {
 	}
 }
 
-// IndexWanted receives when so many sessions are queued that IndexQueued should run now rather than in a while.
+// IndexWanted receives when so many sessions are queued that IndexWords should run now rather than in a while.
 func (s *Store) IndexWanted() <-chan struct{} { return s.index.wanted }
 
-// IndexQueued indexes the words of all queued sessions. A search does it first, so that it finds everything that was
-// acknowledged; otherwise it wants calling every few seconds. When it fails the words stay queued.
-func (s *Store) IndexQueued(ctx context.Context) error {
-	if s.d.indexAtOnce {
+// IndexWords brings the index of words up to date. It wants calling every few seconds and when IndexWanted says so; when
+// it fails, the next call does its work.
+func (s *Store) IndexWords(ctx context.Context) error {
+	if s.d.takeQueued != "" {
+		return s.indexQueued(ctx)
+	}
+	added := s.index.queued.Load()
+	if added == s.index.merged.Load() {
 		return nil
 	}
+	_, err := s.w.ExecContext(ctx, s.d.mergeIndex)
+	if err != nil && !s.d.forbidden(err) { // only the owner of an index may; then PostgreSQL does it by itself
+		return s.fail(err)
+	}
+	s.index.merged.Store(added)
+	return nil
+}
+
+// indexQueued indexes the words of all queued sessions. A search does it first, so that it finds everything that was
+// acknowledged.
+func (s *Store) indexQueued(ctx context.Context) error {
 	s.index.one.Lock()
 	defer s.index.one.Unlock()
 	var waiting int

@@ -161,8 +161,8 @@ const wideRange = 2000
 
 // List implements session.Store.
 func (s *Store) List(ctx context.Context, f session.Filter, p session.Page) ([]session.Listed, int, error) {
-	if len(f.Search.Must)+len(f.Search.Not) > 0 {
-		if err := s.IndexQueued(ctx); err != nil {
+	if s.d.takeQueued != "" && !f.Search.Empty() {
+		if err := s.indexQueued(ctx); err != nil {
 			return nil, 0, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -231,11 +232,9 @@ func TestClosedDatabase(t *testing.T) {
 			"TraceChunks":  func() error { _, err := s.TraceChunks(ctx, []string{"r"}, 1); return err },
 			"Silent":       func() error { _, err := s.Silent(ctx, testNow, 1); return err },
 			"Delete":       func() error { _, _, err := s.Delete(ctx, []string{"r"}); return err },
+			"IndexWords":   func() error { return s.IndexWords(ctx) },
 			"Ready":        func() error { return s.Ready(ctx) },
 			"Migrate":      func() error { _, err := s.Migrate(ctx, testNow); return err },
-		}
-		if !s.d.indexAtOnce { // else there is no queue to ask about
-			asks["IndexQueued"] = func() error { return s.IndexQueued(ctx) }
 		}
 		for name, ask := range asks {
 			if err := ask(); !errs.Is(err, errs.Unavailable) {
@@ -441,5 +440,47 @@ func TestPostgresWordsMigration(t *testing.T) {
 	if err := conn.QueryRowContext(t.Context(), `SELECT num FROM session_search WHERE `+
 		tsvectorMatch(session.ParseQuery(`"or refund"`).Must, nil, func(v any) string { return "'" + strings.ReplaceAll(v.(string), "'", "''") + "'" })).Scan(&num); err != nil || num != 1 {
 		t.Errorf("found %d, %v", num, err)
+	}
+}
+
+// TestPostgresIndexOfAnother: a server whose user does not own the tables leaves the merging of the index to PostgreSQL.
+func TestPostgresIndexOfAnother(t *testing.T) {
+	address := pgtest.URL(t)
+	owner, err := Open("postgres", "", address, Observer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
+	migrated(t, owner)
+	role := "guest_" + strings.ReplaceAll(strings.ToLower(t.Name()), "/", "_")
+	defer owner.w.Exec(`DROP OWNED BY ` + role + `; DROP ROLE ` + role)
+	for _, q := range []string{`CREATE ROLE ` + role + ` LOGIN PASSWORD 'guest'`, `GRANT ALL ON ALL TABLES IN SCHEMA public TO ` + role,
+		`GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ` + role} {
+		if _, err := owner.w.Exec(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(role, "guest")
+	guest, err := Open("postgres", "", u.String(), Observer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer guest.Close()
+	for _, s := range []*Store{owner, guest} {
+		rec := &session.Record{Words: "a word"}
+		if _, err := s.Apply(t.Context(), session.Change{Key: session.Key{Room: "r"}, Fresh: rec,
+			Merge: func(session.Prior) (*session.Record, error) { return rec, nil }}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.IndexWords(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := s.index.merged.Load(); n != 1 {
+			t.Errorf("merged at %d", n)
+		}
 	}
 }

@@ -255,9 +255,9 @@ func (s *Store) writeSessionParts(ctx context.Context, tx *sql.Tx, nums map[stri
 		"ON CONFLICT (id) DO UPDATE SET data = excluded.data", docs, nil); err != nil {
 		return err
 	}
-	table := "search_queue"
-	if s.d.indexAtOnce {
-		table = "session_search"
+	table := "session_search"
+	if s.d.takeQueued != "" {
+		table = "search_queue"
 	}
 	return s.insertRows(ctx, tx, table, []string{"num", "words"},
 		"ON CONFLICT (num) DO UPDATE SET words = excluded.words", words, nil)

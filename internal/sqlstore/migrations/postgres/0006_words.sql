@@ -11,4 +11,6 @@ UPDATE session_search SET words = coalesce((
     SELECT string_agg(w.lexeme, ' ' ORDER BY p.place) FROM unnest(places) AS w, unnest(w.positions) AS p (place)), '');
 ALTER TABLE session_search DROP COLUMN places;
 ALTER TABLE session_search ALTER COLUMN words DROP DEFAULT;
-CREATE INDEX session_search_words ON session_search USING GIN (array_to_tsvector(string_to_array(words, ' ')));
+-- The list of additions, in KB, that an insert leaves to the server's own upkeep (Store.IndexWords).
+CREATE INDEX session_search_words ON session_search USING GIN (array_to_tsvector(string_to_array(words, ' ')))
+    WITH (gin_pending_list_limit = 32768);
