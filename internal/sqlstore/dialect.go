@@ -61,6 +61,7 @@ type dialect struct {
 	// returns num and words. Where the engine gathers additions itself, mergeIndex takes in what it has gathered: else an
 	// insert does once the list is long, and a report waits for it.
 	takeQueued, mergeIndex string
+	indexEvery             int64 // how many new sessions ask for that before its time
 	// searchMatch gives the condition on session_search that all of must and none of not are there, where must is not
 	// empty, or that any of not is there; arg adds an argument and returns its placeholder.
 	searchMatch func(must, not []session.Phrase, arg func(any) string) string
@@ -89,6 +90,7 @@ var sqliteDialect = dialect{
 	searchKey:      "rowid",
 	searchDelete:   `DELETE FROM session_search WHERE rowid = $1`,
 	takeQueued:     `DELETE FROM search_queue WHERE num IN (SELECT num FROM search_queue ORDER BY num LIMIT $1) RETURNING num, words`,
+	indexEvery:     200,
 	searchMatch:    fts5Match,
 	forbidden:      func(error) bool { return false },
 	transient:      sqliteTransient,
@@ -113,6 +115,7 @@ var postgresDialect = dialect{
 	searchKey:        "num",
 	searchDelete:     `DELETE FROM session_search WHERE num = $1`,
 	mergeIndex:       `SELECT gin_clean_pending_list('session_search_words')`,
+	indexEvery:       800, // some 6 MB
 	searchMatch:      tsvectorMatch,
 	forbidden: func(err error) bool {
 		var pg *pgconn.PgError

@@ -7,12 +7,8 @@ import (
 	"sync/atomic"
 )
 
-const (
-	// indexEvery is how many queued sessions ask for indexing before its time.
-	indexEvery = 200
-	// indexBatch is how many sessions one transaction indexes.
-	indexBatch = 200
-)
+// indexBatch is how many sessions one transaction indexes.
+const indexBatch = 200
 
 // indexer extends the index of words by many sessions at a time. On SQLite it moves words from the queue: each transaction
 // of FTS5 writes a segment of its own that must be merged with others later. The queue is a table, so nothing is forgotten
@@ -25,9 +21,9 @@ type indexer struct {
 	one    sync.Mutex // one pass at a time in this process
 }
 
-// added notes a queued session.
-func (x *indexer) added() {
-	if x.queued.Add(1)%indexEvery == 0 {
+// added notes a new session; each so many ask for the indexing.
+func (x *indexer) added(every int64) {
+	if x.queued.Add(1)%every == 0 {
 		select {
 		case x.wanted <- struct{}{}:
 		default:

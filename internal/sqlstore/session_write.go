@@ -68,7 +68,7 @@ func (s *Store) Apply(ctx context.Context, c session.Change) (session.Applied, e
 	if err := s.sessions.do(ctx, w); err != nil {
 		return session.Applied{}, err
 	}
-	s.index.added()
+	s.index.added(s.d.indexEvery)
 	return w.applied, nil
 }
 
