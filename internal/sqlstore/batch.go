@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sidetone/internal/errs"
@@ -20,7 +21,11 @@ type batcher[T any] struct {
 	settle  func() error
 	observe func(size int)
 
-	answers sync.WaitGroup // groups that wait to be durable
+	turn     chan struct{}  // held by the writer that gathers a group
+	callers  atomic.Int64   // who is in do
+	busy     atomic.Int64   // groups that are being written or wait to be durable
+	finished chan struct{}  // receives when one of them is answered
+	answers  sync.WaitGroup // groups that wait to be durable
 }
 
 type pending[T any] struct {
@@ -34,7 +39,8 @@ type pending[T any] struct {
 func newBatcher[T any](writers, max int, timeout time.Duration, flush func(context.Context, []T) error, settle func() error,
 	observe func(int)) *batcher[T] {
 	b := &batcher[T]{in: make(chan *pending[T]), quit: make(chan struct{}), done: make(chan struct{}), max: max,
-		timeout: timeout, flush: flush, settle: settle, observe: observe}
+		timeout: timeout, flush: flush, settle: settle, observe: observe, turn: make(chan struct{}, 1),
+		finished: make(chan struct{}, 1)}
 	finished := make(chan struct{})
 	for range writers {
 		go func() {
@@ -55,6 +61,8 @@ func newBatcher[T any](writers, max int, timeout time.Duration, flush func(conte
 // do hands an item to a writer and waits until it is durable or failed. When ctx ends first the item may still be
 // written: the caller must treat that as not acknowledged.
 func (b *batcher[T]) do(ctx context.Context, item T) error {
+	b.callers.Add(1)
+	defer b.callers.Add(-1)
 	p := &pending[T]{item: item, done: make(chan struct{})}
 	select {
 	case b.in <- p:
@@ -73,26 +81,47 @@ func (b *batcher[T]) do(ctx context.Context, item T) error {
 
 func (b *batcher[T]) run() {
 	for {
-		var group []*pending[T]
-		select {
-		case p := <-b.in:
-			group = append(group, p)
-		case <-b.quit:
+		group := b.next()
+		if group == nil {
 			return
-		}
-		// Senders block on the channel while a transaction runs, so everything that gathered is there to take.
-	gather:
-		for len(group) < b.max {
-			select {
-			case p := <-b.in:
-				group = append(group, p)
-			default:
-				break gather
-			}
 		}
 		b.observe(len(group))
 		b.write(group)
 	}
+}
+
+// next waits for a group to write; nil when the batcher is closed. While another group is still on its way to the disk,
+// half of all callers make a group: a transaction costs as much as several reports, so two large ones that alternate do
+// far more than many small ones.
+func (b *batcher[T]) next() []*pending[T] {
+	b.turn <- struct{}{}
+	defer func() { <-b.turn }()
+	var group []*pending[T]
+	select {
+	case p := <-b.in:
+		group = append(group, p)
+	case <-b.quit:
+		return nil
+	}
+	defer b.busy.Add(1)
+	for len(group) < b.max {
+		// Senders block on the channel, so everybody who waits is there to take.
+		select {
+		case p := <-b.in:
+			group = append(group, p)
+			continue
+		default:
+		}
+		if int64(len(group)) >= b.callers.Load()/2 || b.busy.Load() == 0 {
+			break
+		}
+		select {
+		case p := <-b.in:
+			group = append(group, p)
+		case <-b.finished:
+		}
+	}
+	return group
 }
 
 func (b *batcher[T]) write(group []*pending[T]) {
@@ -105,22 +134,28 @@ func (b *batcher[T]) write(group []*pending[T]) {
 	cancel()
 	if err != nil && len(group) > 1 && !errs.Is(err, errs.Unavailable) {
 		// One bad item must not take the others with it.
+		b.busy.Add(int64(len(group)) - 1)
 		for _, p := range group {
 			b.write([]*pending[T]{p})
 		}
 		return
 	}
 	if err != nil {
-		answer(group, err)
+		b.answer(group, err)
 		return
 	}
-	b.answers.Go(func() { answer(group, b.settle()) })
+	b.answers.Go(func() { b.answer(group, b.settle()) })
 }
 
-func answer[T any](group []*pending[T], err error) {
+func (b *batcher[T]) answer(group []*pending[T], err error) {
 	for _, p := range group {
 		p.err = err
 		close(p.done)
+	}
+	b.busy.Add(-1)
+	select {
+	case b.finished <- struct{}{}:
+	default: // somebody is told already
 	}
 }
 
