@@ -120,5 +120,6 @@ func report(b *testing.B, took []time.Duration, elapsed, cpu time.Duration) {
 	b.ReportMetric(float64(len(took))/elapsed.Seconds(), "reports/s")
 	b.ReportMetric(at(50), "p50-ms")
 	b.ReportMetric(at(99), "p99-ms")
+	b.ReportMetric(at(100), "max-ms")
 	b.ReportMetric(cpu.Seconds()*1e6/float64(len(took)), "server-cpu-µs/report")
 }
