@@ -232,6 +232,11 @@ func TestPlaybackFromTheObjectStore(t *testing.T) {
 			if res.StatusCode != 302 || !strings.HasPrefix(to, store.Endpoint) || !strings.Contains(to, "X-Amz-Signature") || res.Header.Get("Cache-Control") != "no-store" {
 				t.Errorf("redirect: %d %v", res.StatusCode, res.Header)
 			}
+			if res, err = plain.Get(s.URL + path + "?stream=1"); err != nil || res.StatusCode != 200 { // as the dashboard plays it
+				t.Errorf("without redirect: %v %v", res, err)
+			} else {
+				res.Body.Close()
+			}
 			if got, _ := at(s.json("/api/sessions/"+soundID(3)), "record_url").(string); got != path {
 				t.Errorf("the stored address is %q: only %q never expires", got, path)
 			}

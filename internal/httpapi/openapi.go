@@ -41,7 +41,8 @@ func (s *server) describeStreams(doc *huma.OpenAPI) {
 	doc.AddOperation(&huma.Operation{OperationID: "get-recording", Method: http.MethodGet, Path: "/api/sessions/{id}/recording",
 		Tags: []string{"Sessions"}, Summary: "The recording, with ranges", Parameters: []*huma.Param{
 			{Name: "id", In: "path", Required: true, Schema: &huma.Schema{Type: "string"}},
-			{Name: "download", In: "query", Description: "1: as a file to keep", Schema: &huma.Schema{Type: "string"}}},
+			{Name: "download", In: "query", Description: "1: as a file to keep", Schema: &huma.Schema{Type: "string"}},
+			{Name: "stream", In: "query", Description: "1: from this server, even where S3_REDIRECT sends players to the object store", Schema: &huma.Schema{Type: "string"}}},
 		Responses: reply("The audio", "audio/ogg")})
 	for path, what := range map[string]string{"/health": "The process runs", "/ready": "Reports can be stored", "/metrics": "Prometheus metrics"} {
 		doc.AddOperation(&huma.Operation{OperationID: "get-" + path[1:], Method: http.MethodGet, Path: path, Tags: []string{"Operations"},

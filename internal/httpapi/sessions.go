@@ -131,10 +131,11 @@ func (s *server) deleteSessions(ctx context.Context, in *deleteSessionsInput) (*
 	return out, nil
 }
 
-// getRecording streams a recording with ranges, HEAD, ETag and, with ?download=1, as a file to keep.
+// getRecording streams a recording with ranges, HEAD, ETag and, with ?download=1, as a file to keep. ?stream=1 is for pages
+// whose policy forbids what another host sends, such as the dashboard.
 func (s *server) getRecording(w http.ResponseWriter, r *http.Request) {
 	download := r.URL.Query().Get("download") == "1"
-	if s.RedirectRecordings && r.Method == http.MethodGet { // an address is signed for one method
+	if s.RedirectRecordings && r.Method == http.MethodGet && r.URL.Query().Get("stream") != "1" { // an address is signed for one method
 		name := ""
 		if download {
 			name = fileName(r.PathValue("id")) + ".ogg"

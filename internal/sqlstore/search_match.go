@@ -41,7 +41,7 @@ func fts5Match(must, not []session.Phrase, arg func(any) string) string {
 // tsvectorWords is what PostgreSQL's index of words is made of (migration 0006): which words there are, but not where. A
 // tsvector with positions would be twice as large, takes far longer to read and to write, and remembers only the first
 // 255 places of a word; where words follow each other is looked up in the text itself.
-const tsvectorWords = "array_to_tsvector(string_to_array(words, ' '))"
+const tsvectorWords = "session_words(words)"
 
 // tsvectorMatch asks the index for sessions with all the words, and the text of those for the phrases.
 func tsvectorMatch(must, not []session.Phrase, arg func(any) string) string {

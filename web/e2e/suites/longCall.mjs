@@ -121,7 +121,7 @@ async function quickEnough(t, limitMS, measure) {
 
 /** The first byte of the recording that a request asks for; -1 when it is about something else. */
 function startOf(request) {
-  if (!request.url().endsWith("/recording")) return -1;
+  if (!request.url().endsWith("/recording?stream=1")) return -1;
   return Number(/^bytes=(\d+)-/.exec(request.headers().range ?? "")?.[1] ?? -1);
 }
 
@@ -158,7 +158,7 @@ async function followRecording(page) {
   const protocol = await page.context().newCDPSession(page);
   const asked = new Map();
   protocol.on("Network.requestWillBeSent", ({ requestId, request }) => {
-    if (request.url.endsWith("/recording")) asked.set(requestId, { method: request.method, range: request.headers.Range, status: null, bytes: 0 });
+    if (request.url.endsWith("/recording?stream=1")) asked.set(requestId, { method: request.method, range: request.headers.Range, status: null, bytes: 0 });
   });
   protocol.on("Network.responseReceived", ({ requestId, response }) => {
     if (asked.has(requestId)) asked.get(requestId).status = response.status;

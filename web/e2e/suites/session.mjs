@@ -131,7 +131,7 @@ export default function session(world) {
       }
       const read = [];
       page.on("request", (request) => {
-        if (request.url().endsWith("/recording") && request.method() === "GET" && request.resourceType() === "fetch") read.push(request.url());
+        if (request.url().endsWith("/recording?stream=1") && request.method() === "GET" && request.resourceType() === "fetch") read.push(request.url());
       });
       await page.reload();
       await page.getByTestId("lanes").waitFor();

@@ -31,8 +31,10 @@ export function SessionView({ session: reported }: { session: SessionDetail }) {
     [read, timeline],
   );
   const [selected, setSelected] = useState<SpanRow | null>(null);
-  const playback = usePlayback(session.record_url);
-  const { peaks, failed: waveformFailed } = usePeaks(session.record_url, playback);
+  // From our own server even with S3_REDIRECT: the page's policy lets nothing in from other hosts.
+  const streamURL = session.record_url && `${session.record_url}?stream=1`;
+  const playback = usePlayback(streamURL);
+  const { peaks, failed: waveformFailed } = usePeaks(streamURL, playback);
   playback?.setAxis(timeline.audioOffset, timeline.duration);
   const placed = usePositionInURL(playback, timeline);
 
