@@ -3387,6 +3387,8 @@ export interface operations {
             query?: {
                 /** @description 1: as a file to keep */
                 download?: string;
+                /** @description 1: from this server, even where S3_REDIRECT sends players to the object store */
+                stream?: string;
             };
             header?: never;
             path: {
