@@ -165,18 +165,15 @@ func TestBatcherNotDurable(t *testing.T) {
 func TestWALSync(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db-wal")
 	w := &walSync{path: path}
-	defer w.close()
-	if err := w.wait(); !errs.Is(err, errs.Unavailable) {
-		t.Errorf("without a file: %v", err)
+	if err := w.wait(); err != nil {
+		t.Errorf("no log, so nothing to flush: %v", err)
 	}
-	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
+	write := func() {
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := w.wait(); err == nil || w.state() == nil {
-		t.Error("a failure must stick: nobody knows what is on disk")
-	}
-	w = &walSync{path: path}
-	defer w.close()
+	write()
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
@@ -191,9 +188,22 @@ func TestWALSync(t *testing.T) {
 	if w.state() != nil || w.next != nil {
 		t.Errorf("%v, %v", w.state(), w.next)
 	}
+	old := w.file
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	write()
+	if err := w.wait(); err != nil || w.file == old {
+		t.Errorf("%v: another log was begun and the old one flushed", err)
+	}
 	w.file.Close() // the disk goes away
 	if err := w.wait(); !errs.Is(err, errs.Unavailable) {
 		t.Error(err)
+	}
+	os.Remove(path)
+	write()
+	if err := w.wait(); err == nil || w.state() == nil {
+		t.Error("a failure must stick: nobody knows what is on disk")
 	}
 }
 

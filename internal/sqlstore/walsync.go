@@ -60,29 +60,49 @@ func (w *walSync) wait() error {
 }
 
 func (w *walSync) flush() error {
-	if w.file == nil {
-		f, err := os.OpenFile(w.path, os.O_RDWR, 0)
-		if err != nil {
-			return w.fail(err)
-		}
-		w.file = f
-		// The log was created by SQLite; its name must be on disk as well.
-		dir, err := os.Open(filepath.Dir(w.path))
-		if err != nil {
-			return w.fail(err)
-		}
-		defer dir.Close()
-		if err := dir.Sync(); err != nil {
-			return w.fail(err)
-		}
-	}
-	if err := w.file.Sync(); err != nil {
+	if err := w.open(); err != nil || w.file == nil {
 		return w.fail(err)
 	}
-	return nil
+	return w.fail(w.file.Sync())
+}
+
+// open finds the log. SQLite removes it when its last connection closes, after everything in it is on disk in the database
+// file, and starts another one later; a flush of the old one would do nothing.
+func (w *walSync) open() error {
+	now, err := os.Stat(w.path)
+	if os.IsNotExist(err) {
+		w.close()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if w.file != nil {
+		was, err := w.file.Stat()
+		if err != nil {
+			return err
+		}
+		if os.SameFile(was, now) {
+			return nil
+		}
+		w.close()
+	}
+	if w.file, err = os.OpenFile(w.path, os.O_RDWR, 0); err != nil {
+		return err
+	}
+	// The log was created by SQLite; its name must be on disk as well.
+	dir, err := os.Open(filepath.Dir(w.path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
 }
 
 func (w *walSync) fail(err error) error {
+	if err == nil {
+		return nil
+	}
 	return errs.Wrap(errs.Unavailable, fmt.Errorf("flush the log of SQLite: %w", err), "the database is not available")
 }
 
@@ -93,10 +113,10 @@ func (w *walSync) state() error {
 	return w.failed
 }
 
+// close is for the holder of one, or for when nobody waits any more.
 func (w *walSync) close() {
-	w.one.Lock()
-	defer w.one.Unlock()
 	if w.file != nil {
 		w.file.Close()
+		w.file = nil
 	}
 }
