@@ -8,9 +8,13 @@ export function DeleteSessionButton({ id }: { id: string }) {
   const [open, { open: ask, close }] = useDisclosure();
   const remove = useDeleteSession(id);
   const navigate = useNavigate();
+  const begin = () => {
+    remove.reset(); // what went wrong last time
+    ask();
+  };
   return (
     <>
-      <Button size="compact-sm" variant="default" onClick={ask} leftSection={<IconTrash size={14} stroke={1.6} />}>
+      <Button size="compact-sm" variant="default" onClick={begin} leftSection={<IconTrash size={14} stroke={1.6} />}>
         Delete
       </Button>
       <Modal opened={open} onClose={close} title="Delete this session?" centered>
