@@ -47,6 +47,8 @@ const (
 	contentType = "audio/ogg"
 	// linkLife is how long a presigned address works: long enough to begin to play, and for a player to seek a while.
 	linkLife = 15 * time.Minute
+	// beginTimeout bounds the beginning of an upload in parts.
+	beginTimeout = 10 * time.Second
 	// abortTimeout bounds giving up an upload in parts; what stays is found by `recordings check`.
 	abortTimeout = 10 * time.Second
 	// requestTries is how often one request is tried before the caller hears of it.
@@ -175,8 +177,14 @@ type parts struct {
 	complete []minio.CompletePart
 }
 
-// Begin implements recording.Objects.
+// Begin implements recording.Objects. It cannot be cancelled half-way: the store may have begun an upload whose id nobody
+// would learn, so that nobody could give it up. The first part is where a cancelled upload ends.
 func (s *S3) Begin(ctx context.Context, key string) (recording.Parts, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, s.explain(err, "write to")
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginTimeout)
+	defer cancel()
 	id, err := s.core.NewMultipartUpload(ctx, s.bucket, s.name(key), minio.PutObjectOptions{ContentType: contentType})
 	if err != nil {
 		return nil, s.explain(err, "write to")
