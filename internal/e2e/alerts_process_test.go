@@ -172,12 +172,7 @@ func (g *alertGate) await(t *testing.T, what string, reached func() bool) {
 // alertUntil asks again until it is true.
 func alertUntil(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(alertPatience); !f(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited too long for %s", what)
-		}
-		time.Sleep(10 * time.Millisecond) // between questions, not instead of them
-	}
+	apptest.Eventually(t, alertPatience, what, f)
 }
 
 // alertVerify looks into the database after the processes have ended: each rule fired once, was delivered, and every

@@ -134,8 +134,10 @@ func (s *server) deleteSessions(ctx context.Context, in *deleteSessionsInput) (*
 // getRecording streams a recording with ranges, HEAD, ETag and, with ?download=1, as a file to keep. ?stream=1 is for pages
 // whose policy forbids what another host sends, such as the dashboard.
 func (s *server) getRecording(w http.ResponseWriter, r *http.Request) {
-	download := r.URL.Query().Get("download") == "1"
-	if s.RedirectRecordings && r.Method == http.MethodGet && r.URL.Query().Get("stream") != "1" { // an address is signed for one method
+	query := r.URL.Query()
+	download := query.Get("download") == "1"
+	// An address is signed for one method.
+	if s.RedirectRecordings && r.Method == http.MethodGet && query.Get("stream") != "1" {
 		name := ""
 		if download {
 			name = fileName(r.PathValue("id")) + ".ogg"

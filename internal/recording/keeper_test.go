@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sidetone/internal/apptest"
 	"sidetone/internal/blob"
 	"sidetone/internal/errs"
 	"sidetone/internal/recording"
@@ -159,12 +160,7 @@ func (h *house) row(id string) recording.Row {
 // until waits for something that happens beside the test.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond) // another process is at work: there is nothing to wait on
-	}
+	apptest.Eventually(t, 20*time.Second, what, ok)
 }
 
 func TestRecordingsGoToTheObjectStore(t *testing.T) {

@@ -38,7 +38,7 @@ type Store struct {
 	bigEvals *batcher[*evalWrite] // posts that go alone
 
 	maxRunCases int // cases of one eval run
-	wideRange   int
+	wideRange   int // matches of a list: see the constant
 
 	chunks *batcher[*chunkWrite]
 	log    *walSync // SQLite only
@@ -48,6 +48,8 @@ type Store struct {
 	mu         sync.Mutex
 	stmts      map[string]*sql.Stmt // prepared on w, by text; nil while still wanted
 	unprepared []string
+
+	inserts sync.Map // texts of INSERT by insertKey
 }
 
 // maxKeptStatements bounds the statements kept prepared: the hot paths have a few dozen texts.
@@ -299,7 +301,7 @@ func (s *Store) insertRows(ctx context.Context, tx *sql.Tx, table string, column
 	conflict string, rows [][]any, returning func(*sql.Rows) error) error {
 	for len(rows) > 0 {
 		n := min(len(rows), s.d.rowsPerInsert)
-		query := insertText(table, columns, conflict, n)
+		query := s.insertText(table, columns, conflict, n)
 		args := make([]any, 0, n*len(columns))
 		for _, r := range rows[:n] {
 			args = append(args, r...)
@@ -322,17 +324,15 @@ func (s *Store) insertRows(ctx context.Context, tx *sql.Tx, table string, column
 	return nil
 }
 
-// insertTexts remembers what insertText made. A table is always written with the same columns.
-var insertTexts sync.Map
-
+// insertKey is what the text of an INSERT depends on: a table is always written with the same columns.
 type insertKey struct {
 	table, conflict string
 	columns, rows   int
 }
 
-func insertText(table string, columns []string, conflict string, rows int) string {
+func (s *Store) insertText(table string, columns []string, conflict string, rows int) string {
 	key := insertKey{table, conflict, len(columns), rows}
-	if text, ok := insertTexts.Load(key); ok {
+	if text, ok := s.inserts.Load(key); ok {
 		return text.(string)
 	}
 	b := make([]byte, 0, 256+len(conflict)+6*rows*len(columns))
@@ -353,7 +353,7 @@ func insertText(table string, columns []string, conflict string, rows int) strin
 		b = append(b, ')')
 	}
 	text := string(append(append(b, ' '), conflict...))
-	insertTexts.Store(key, text)
+	s.inserts.Store(key, text)
 	return text
 }
 

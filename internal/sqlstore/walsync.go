@@ -71,7 +71,7 @@ func (w *walSync) flush() error {
 func (w *walSync) open() error {
 	now, err := os.Stat(w.path)
 	if os.IsNotExist(err) {
-		w.close()
+		w.forget()
 		return nil
 	}
 	if err != nil {
@@ -85,7 +85,7 @@ func (w *walSync) open() error {
 		if os.SameFile(was, now) {
 			return nil
 		}
-		w.close()
+		w.forget()
 	}
 	if w.file, err = os.OpenFile(w.path, os.O_RDWR, 0); err != nil {
 		return err
@@ -113,8 +113,14 @@ func (w *walSync) state() error {
 	return w.failed
 }
 
-// close is for the holder of one, or for when nobody waits any more.
 func (w *walSync) close() {
+	w.one.Lock()
+	defer w.one.Unlock()
+	w.forget()
+}
+
+// forget closes a log that is over.
+func (w *walSync) forget() {
 	if w.file != nil {
 		w.file.Close()
 		w.file = nil
